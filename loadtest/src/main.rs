@@ -1,0 +1,2 @@
+//! The bundled load harness.
+fn main() {}
