@@ -1,1 +1,11 @@
-//! Interlock: api.
+//! How it is asked: HTTP routes, credentials, limits and problems.
+//!
+//! Here: the only place where wire types and domain types meet. Not here: what is decided
+//! (`domain`), in which order (`actors`), and where spaces, keys and policies come from (the root
+//! package fills the [`directory`] and the hooks of [`state`]).
+
+pub mod decider;
+pub mod directory;
+pub mod hashing;
+pub mod limits;
+pub mod state;

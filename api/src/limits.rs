@@ -1,0 +1,75 @@
+//! Every bound the edge keeps, with its unit and default.
+
+use std::net::SocketAddr;
+
+/// Bounds on requests.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ApiLimits {
+    /// How long one check may take, in milliseconds; the SDK waits 200.
+    pub check_deadline_ms: u64,
+    /// How long a batch of checks may take, in milliseconds.
+    pub batch_deadline_ms: u64,
+    /// How long any other request may take, in milliseconds.
+    pub request_deadline_ms: u64,
+    /// How long the body of a request may take to arrive, in milliseconds.
+    pub body_read_ms_max: u64,
+    /// Largest body of any request but a batch, in bytes, also after inflation.
+    pub body_bytes_max: usize,
+    /// Largest body of a batch of checks, in bytes, also after inflation.
+    pub batch_bytes_max: usize,
+    /// Most checks of one batch. The contract says 500; a smaller number breaks clients.
+    pub batch_checks_max: usize,
+    /// What a client is told to wait after a 503, in seconds.
+    pub retry_after_s: u32,
+}
+
+impl Default for ApiLimits {
+    fn default() -> Self {
+        Self {
+            check_deadline_ms: 150,
+            batch_deadline_ms: 2_000,
+            request_deadline_ms: 5_000,
+            body_read_ms_max: 5_000,
+            body_bytes_max: 64 * 1024,
+            batch_bytes_max: 2 * 1024 * 1024,
+            batch_checks_max: 500,
+            retry_after_s: 1,
+        }
+    }
+}
+
+/// Where and how the server listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListenOptions {
+    /// Addresses to bind; port 0 takes a free one.
+    pub addresses: Vec<SocketAddr>,
+    /// HTTP worker threads.
+    pub workers: usize,
+    /// Connections the kernel may hold before they are accepted.
+    pub backlog: u32,
+    /// Connections one worker holds at once; more wait in the backlog.
+    pub connections_per_worker_max: usize,
+    /// How long an idle connection is kept, in seconds; the SDK reuses its own for 120.
+    pub keep_alive_s: u64,
+    /// How long the head of a request may take to arrive, in milliseconds.
+    pub head_read_ms_max: u64,
+    /// How long a closing connection may take, in milliseconds.
+    pub disconnect_ms_max: u64,
+    /// How long requests under way may take once the server stops, in seconds.
+    pub shutdown_s_max: u64,
+}
+
+impl Default for ListenOptions {
+    fn default() -> Self {
+        Self {
+            addresses: vec![SocketAddr::from(([127, 0, 0, 1], 8080))],
+            workers: 2,
+            backlog: 1_024,
+            connections_per_worker_max: 4_096,
+            keep_alive_s: 130,
+            head_read_ms_max: 5_000,
+            disconnect_ms_max: 1_000,
+            shutdown_s_max: 10,
+        }
+    }
+}
