@@ -1,2 +1,61 @@
-//! The bundled load harness.
-fn main() {}
+//! The bundled load harness: asks a running server, validates every answer, prints figures. It shares
+//! the machine with the server when both run on one, so it is built to be light: bodies are patched in
+//! place ([`template`]) and answers are scanned once ([`answer`]). It knows the wire contract from its
+//! own side and uses no code of the server, so that a fault in the server's types cannot hide.
+#![expect(
+    clippy::print_stdout,
+    clippy::print_stderr,
+    reason = "a command line tool prints"
+)]
+
+mod answer;
+mod connection;
+mod http;
+mod options;
+mod random;
+mod report;
+mod run;
+mod scan;
+mod tally;
+mod template;
+
+use std::process::ExitCode;
+
+use clap::Parser as _;
+
+use crate::options::Options;
+use crate::report::Report;
+
+fn main() -> ExitCode {
+    match drive(&Options::parse()) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(error) => {
+            eprintln!("interlock-loadtest: {error}");
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Carries out every run; false when an answer was invalid or missing.
+fn drive(options: &Options) -> Result<bool, String> {
+    let mut passed = true;
+    for plan in options.plans()? {
+        let report = run::run(&plan)?;
+        print(&report, plan.common.json)?;
+        passed &= report.passed();
+    }
+    Ok(passed)
+}
+
+fn print(report: &Report, json: bool) -> Result<(), String> {
+    if json {
+        println!(
+            "{}",
+            serde_json::to_string(report).map_err(|error| error.to_string())?
+        );
+    } else {
+        println!("{report}");
+    }
+    Ok(())
+}

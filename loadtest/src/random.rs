@@ -1,0 +1,58 @@
+//! The generator's random numbers: one SplitMix64 stream per connection, so that a seed names the
+//! customers and objects a run asks about. Not for anything secret.
+
+/// A SplitMix64 stream.
+#[derive(Debug, Clone)]
+pub(crate) struct Random {
+    state: u64,
+}
+
+impl Random {
+    /// The stream of one connection; streams of different connections do not overlap in practice.
+    pub(crate) const fn new(seed: u64, connection: u64) -> Self {
+        Self {
+            state: seed
+                ^ connection
+                    .wrapping_add(1)
+                    .wrapping_mul(0xA076_1D64_78BD_642F),
+        }
+    }
+
+    /// The next number.
+    pub(crate) const fn next(&mut self) -> u64 {
+        self.state = self.state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+        let mut mixed = self.state;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        mixed ^ (mixed >> 31)
+    }
+
+    /// A number below `bound`, which is at least 1.
+    pub(crate) const fn below(&mut self, bound: u64) -> u64 {
+        let wide = (self.next() as u128) * (bound as u128);
+        (wide >> 64) as u64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_seed_repeats_and_connections_differ() {
+        let draw = |seed, connection| {
+            let mut random = Random::new(seed, connection);
+            (0..4).map(|_| random.next()).collect::<Vec<_>>()
+        };
+        assert_eq!(draw(7, 0), draw(7, 0));
+        assert_ne!(draw(7, 0), draw(7, 1));
+        assert_ne!(draw(7, 0), draw(8, 0));
+    }
+
+    #[test]
+    fn numbers_stay_below_their_bound() {
+        let mut random = Random::new(1, 0);
+        assert!((0..1000).all(|_| random.below(3) < 3));
+        assert!((0..1000).all(|_| random.below(1) == 0));
+    }
+}
