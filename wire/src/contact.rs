@@ -1,0 +1,9 @@
+//! The contact product's bodies.
+//!
+//! Here: one file per route, and [`subject`], which they share. Not here: the routes that do not
+//! exist yet.
+
+pub mod check;
+pub mod declare;
+pub mod effects;
+pub mod subject;

@@ -1,0 +1,119 @@
+//! What a client is told when a request does not go through.
+//!
+//! Here: every code with its status and title, and how a problem is written. Not here: which refusal
+//! of the domain becomes which code (`api`). A detail names members and rules, never what was sent.
+
+use crate::json::Object;
+
+/// The media type of every problem.
+pub const MEDIA_TYPE: &str = "application/problem+json";
+
+/// Declares the codes once.
+macro_rules! codes {
+    ($($(#[$about:meta])* $variant:ident = $status:literal $code:literal $title:literal,)+) => {
+        /// Why a request did not go through. One variant for each pair of status and code.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Code { $($(#[$about])* $variant,)+ }
+
+        impl Code {
+            /// All of them.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
+
+            /// The HTTP status.
+            #[must_use]
+            pub const fn status(self) -> u16 {
+                match self { $(Self::$variant => $status,)+ }
+            }
+
+            /// The word a program tells problems apart by.
+            #[must_use]
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $code,)+ }
+            }
+
+            /// The same for every problem of this code.
+            #[must_use]
+            pub const fn title(self) -> &'static str {
+                match self { $(Self::$variant => $title,)+ }
+            }
+        }
+    };
+}
+
+codes! {
+    /// The request is not what HTTP or JSON allow.
+    NotReadable = 400 "invalid_input" "The request cannot be read",
+    /// No key, or one that is not known or turned off.
+    Unauthenticated = 401 "unauthenticated" "The key is not known",
+    /// The key may not do this.
+    Forbidden = 403 "forbidden" "The key may not do this",
+    /// No such route, thing or feature.
+    NotFound = 404 "not_found" "Not found",
+    /// The route has other methods.
+    MethodNotAllowed = 405 "method_not_allowed" "The route does not take this method",
+    /// The body took too long to arrive.
+    RequestTimeout = 408 "request_timeout" "The request took too long to arrive",
+    /// Somebody else holds the target.
+    LeaseHeld = 409 "lease_held" "Somebody else holds it",
+    /// Somebody else holds the task.
+    TaskLocked = 409 "task_locked" "Somebody else holds the task",
+    /// A live attempt has the effect.
+    EffectInFlight = 409 "effect_in_flight" "The effect is in flight",
+    /// The claim has moved on.
+    StaleEpoch = 409 "stale_epoch" "The epoch is not the current one",
+    /// The effect has moved on.
+    StaleAttempt = 409 "stale_attempt" "The attempt is not the current one",
+    /// The state does not move that way.
+    InvalidTransition = 409 "invalid_transition" "The state does not move that way",
+    /// The handoff is closed.
+    HandoffClosed = 409 "handoff_closed" "The handoff is closed",
+    /// The handoff is expired.
+    HandoffExpired = 409 "handoff_expired" "The handoff is expired",
+    /// The Idempotency-Key came with another request before.
+    IdempotencyConflict = 409 "idempotency_conflict" "The key belongs to another request",
+    /// One call may not cost this much.
+    OverCallCeiling = 409 "over_call_ceiling" "The call costs more than one call may",
+    /// The budget does not have the units.
+    BudgetExhausted = 409 "budget_exhausted" "The budget is exhausted",
+    /// The body is above its bound.
+    TooLarge = 413 "payload_too_large" "The body is too large",
+    /// The body is of a type or encoding that is not taken.
+    UnsupportedMediaType = 415 "unsupported_media_type" "The body must be JSON",
+    /// The space is elsewhere.
+    WrongCell = 421 "wrong_cell" "The space is served elsewhere",
+    /// The body or a header breaks the contract, or a name is not declared.
+    InvalidInput = 422 "invalid_input" "The request breaks the contract",
+    /// Too much in flight for this space or entity.
+    RateLimited = 429 "rate_limited" "Too many requests",
+    /// Our bug.
+    Internal = 500 "internal" "The server failed",
+    /// The durable record cannot be written, or the node cannot decide now.
+    CoordinationUnavailable = 503 "coordination_unavailable" "Coordination is not available",
+    /// Memory is above its bound.
+    Capacity = 503 "capacity" "No room for new reservations",
+}
+
+/// A problem, ready to be written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem<'a> {
+    /// Why.
+    pub code: Code,
+    /// Which member or rule, and what to do.
+    pub detail: &'a str,
+    /// The request, as the server's log knows it.
+    pub request_id: &'a str,
+}
+
+impl Problem<'_> {
+    /// Writes it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut object = Object::open(out);
+        object.text("type", "about:blank");
+        object.text("title", self.code.title());
+        object.number("status", u64::from(self.code.status()));
+        object.text("code", self.code.word());
+        object.text("detail", self.detail);
+        object.text("request_id", self.request_id);
+        object.close();
+    }
+}
