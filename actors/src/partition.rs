@@ -1,0 +1,463 @@
+//! One partition's entities: the map, the lent marks, the floor, and its snapshot in progress.
+//!
+//! Here: state that exactly one shard owns. Not here: when to lend, decide or write (`shard`).
+//! Keeps L1: an entity is home, or on exactly one loan.
+
+use std::collections::{HashMap, VecDeque};
+use std::fmt;
+
+use interlock_domain::key::EntityKey;
+use interlock_domain::machine::Machine;
+use interlock_domain::time::Timestamp;
+use interlock_storage::{Partition as PartitionId, Sequence};
+use serde::{Deserialize, Serialize};
+
+use crate::message::Transaction;
+use crate::placement::{KeyHasher, MapKey};
+
+/// An entity while a transaction holds it.
+#[derive(Debug)]
+pub struct Held<M: Machine> {
+    /// Its state; `None` when it does not exist.
+    pub entity: Option<M::Entity>,
+    /// The version of its last event; for one that does not exist, the partition's floor when it
+    /// was lent.
+    pub version: u64,
+}
+
+/// Where an entity is.
+enum State<M: Machine> {
+    Home(M::Entity),
+    Lent(Box<Lent<M>>),
+}
+
+/// The mark of an entity that is away.
+struct Lent<M: Machine> {
+    /// Who needs it next, first come first served.
+    queue: VecDeque<Box<Transaction<M>>>,
+    /// A snapshot waits for it: it is encoded when it comes home, before the queue is served.
+    snapshot_due: bool,
+}
+
+struct Slot<M: Machine> {
+    version: u64,
+    state: State<M>,
+}
+
+/// What a snapshot keeps beside its entities.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SnapshotHead {
+    /// The partition's floor when the snapshot began.
+    pub floor: u64,
+    /// The shard's time then: after a restart node time is at least this.
+    pub time: Timestamp,
+    /// The format of the entities.
+    pub format: u16,
+    /// The product.
+    pub product: u8,
+}
+
+/// A snapshot in progress.
+struct Walk {
+    snapshot: u64,
+    position: Sequence,
+    head: SnapshotHead,
+    keys: Vec<EntityKey>,
+    next: usize,
+    slices: u32,
+    /// Listed entities that are away; they are encoded when they come home.
+    away: usize,
+    /// Encoded entities that wait for the next slice.
+    pending: Vec<u8>,
+    /// A slice was asked for and could not be written: the last entities are away.
+    stalled: bool,
+}
+
+/// What a snapshot step produced.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// The snapshot.
+    pub(crate) snapshot: u64,
+    /// The number of the slice.
+    pub(crate) index: u32,
+    /// Its bytes.
+    pub(crate) bytes: Vec<u8>,
+    /// Set with the last slice.
+    pub(crate) complete: Option<(Sequence, u32, SnapshotHead)>,
+}
+
+/// The entities of one partition.
+pub struct Partition<M: Machine> {
+    id: PartitionId,
+    map: HashMap<MapKey, Slot<M>, KeyHasher>,
+    /// The highest version ever purged here: a new entity starts above it, so that no version, and
+    /// no epoch made of one, ever comes back.
+    floor: u64,
+    walk: Option<Walk>,
+    away: usize,
+}
+
+impl<M: Machine> fmt::Debug for Partition<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Partition")
+            .field("id", &self.id)
+            .field("entities", &self.map.len())
+            .field("floor", &self.floor)
+            .field("away", &self.away)
+            .finish_non_exhaustive()
+    }
+}
+
+/// What a look-up found.
+#[derive(Debug)]
+pub(crate) enum Found<'a, E> {
+    /// It is home.
+    Home(&'a E, u64),
+    /// It does not exist; a new one starts above this version.
+    Absent(u64),
+    /// It is away.
+    Lent,
+}
+
+impl<M: Machine> Partition<M> {
+    /// An empty partition.
+    #[must_use]
+    pub fn new(id: PartitionId) -> Self {
+        Self {
+            id,
+            map: HashMap::default(),
+            floor: 0,
+            walk: None,
+            away: 0,
+        }
+    }
+
+    /// Which partition it is.
+    #[must_use]
+    pub const fn id(&self) -> PartitionId {
+        self.id
+    }
+
+    /// Entities and marks in it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.map.len()
+    }
+
+    /// Nothing in it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.map.is_empty()
+    }
+
+    /// Entities that are away.
+    #[must_use]
+    pub const fn away(&self) -> usize {
+        self.away
+    }
+
+    /// The floor.
+    #[must_use]
+    pub const fn floor(&self) -> u64 {
+        self.floor
+    }
+
+    /// Raises the floor.
+    pub(crate) fn raise_floor(&mut self, version: u64) {
+        self.floor = self.floor.max(version);
+    }
+
+    /// Looks an entity up.
+    pub(crate) fn find(&self, key: &EntityKey) -> Found<'_, M::Entity> {
+        match self.map.get(&MapKey(*key)) {
+            Some(Slot {
+                version,
+                state: State::Home(entity),
+            }) => Found::Home(entity, *version),
+            Some(Slot {
+                state: State::Lent(_),
+                ..
+            }) => Found::Lent,
+            None => Found::Absent(self.floor),
+        }
+    }
+
+    /// Changes an entity that is home (or absent) by one event; answers whether it is new.
+    pub(crate) fn apply(&mut self, key: &EntityKey, version: u64, event: &M::Event) -> bool {
+        if let Some(slot) = self.map.get_mut(&MapKey(*key)) {
+            match &mut slot.state {
+                State::Home(entity) => M::apply(entity, event),
+                State::Lent(_) => unreachable!("an entity that is away is changed by its borrower"),
+            }
+            slot.version = version;
+            return false;
+        }
+        let mut entity = M::empty(key.kind);
+        M::apply(&mut entity, event);
+        self.map.insert(
+            MapKey(*key),
+            Slot {
+                version,
+                state: State::Home(entity),
+            },
+        );
+        true
+    }
+
+    /// Lends an entity that is home or absent.
+    pub(crate) fn lend(&mut self, key: &EntityKey) -> Held<M> {
+        let lent = || {
+            State::Lent(Box::new(Lent {
+                queue: VecDeque::new(),
+                snapshot_due: false,
+            }))
+        };
+        self.away += 1;
+        if let Some(slot) = self.map.get_mut(&MapKey(*key)) {
+            let version = slot.version;
+            return match std::mem::replace(&mut slot.state, lent()) {
+                State::Home(entity) => Held {
+                    entity: Some(entity),
+                    version,
+                },
+                State::Lent(_) => unreachable!("only an entity that is home is lent"),
+            };
+        }
+        let version = self.floor;
+        self.map.insert(
+            MapKey(*key),
+            Slot {
+                version,
+                state: lent(),
+            },
+        );
+        Held {
+            entity: None,
+            version,
+        }
+    }
+
+    /// Queues a transaction for an entity that is away; gives it back when the queue is full.
+    pub(crate) fn wait(
+        &mut self,
+        key: &EntityKey,
+        transaction: Box<Transaction<M>>,
+        bound: usize,
+    ) -> Result<(), Box<Transaction<M>>> {
+        let Some(Slot {
+            state: State::Lent(lent),
+            ..
+        }) = self.map.get_mut(&MapKey(*key))
+        else {
+            unreachable!("transactions wait only for entities that are away");
+        };
+        if lent.queue.len() >= bound {
+            return Err(transaction);
+        }
+        lent.queue.push_back(transaction);
+        Ok(())
+    }
+
+    /// An entity comes home. With somebody waiting it goes to the first of them at once, and the
+    /// mark stays, so that a newcomer cannot overtake.
+    pub(crate) fn come_home(
+        &mut self,
+        key: &EntityKey,
+        held: Held<M>,
+    ) -> Option<(Box<Transaction<M>>, Held<M>)> {
+        let map_key = MapKey(*key);
+        let Some(Slot {
+            state: State::Lent(lent),
+            ..
+        }) = self.map.get_mut(&map_key)
+        else {
+            unreachable!("an entity comes home to the mark it left (L1)");
+        };
+        if std::mem::take(&mut lent.snapshot_due) {
+            if let (Some(walk), Some(entity)) = (&mut self.walk, &held.entity) {
+                encode_entity::<M>(&mut walk.pending, key, held.version, entity);
+            }
+            if let Some(walk) = &mut self.walk {
+                walk.away -= 1;
+            }
+        }
+        if let Some(next) = lent.queue.pop_front() {
+            return Some((next, held));
+        }
+        self.away -= 1;
+        match held.entity {
+            Some(entity) => {
+                self.map.insert(
+                    map_key,
+                    Slot {
+                        version: held.version,
+                        state: State::Home(entity),
+                    },
+                );
+            }
+            None => {
+                self.map.remove(&map_key);
+            }
+        }
+        None
+    }
+
+    /// Removes an entity for good and raises the floor. Refused while a snapshot of the partition
+    /// is being written, or the snapshot would lack what the tail after it still changes.
+    pub(crate) fn purge(&mut self, key: &EntityKey, version: u64) {
+        debug_assert!(
+            self.walk.is_none(),
+            "purges wait for the snapshot in progress"
+        );
+        self.map.remove(&MapKey(*key));
+        self.raise_floor(version);
+    }
+
+    /// Is a snapshot being written?
+    pub(crate) const fn in_snapshot(&self) -> bool {
+        self.walk.is_some()
+    }
+
+    /// Keys of everything here, marks included.
+    pub(crate) fn keys(&self) -> Vec<EntityKey> {
+        self.map.keys().map(|key| key.0).collect()
+    }
+
+    /// Visits the entities that are home.
+    pub fn each_home(&self, visit: &mut dyn FnMut(&EntityKey, u64, &M::Entity)) {
+        for (key, slot) in &self.map {
+            if let State::Home(entity) = &slot.state {
+                visit(&key.0, slot.version, entity);
+            }
+        }
+    }
+
+    /// Begins a snapshot: from here on listed entities are either encoded in place or when they
+    /// come home.
+    pub(crate) fn snapshot_begin(&mut self, snapshot: u64, position: Sequence, time: Timestamp) {
+        debug_assert!(self.walk.is_none(), "one snapshot of a partition at a time");
+        let head = SnapshotHead {
+            floor: self.floor,
+            time,
+            format: M::FORMAT,
+            product: M::PRODUCT,
+        };
+        let mut keys = self.keys();
+        keys.sort_unstable();
+        self.walk = Some(Walk {
+            snapshot,
+            position,
+            head,
+            keys,
+            next: 0,
+            slices: 0,
+            away: 0,
+            pending: Vec::new(),
+            stalled: false,
+        });
+    }
+
+    /// Did the last return end the wait of a snapshot that could not go on? Answers once.
+    pub(crate) fn snapshot_unblocked(&mut self) -> bool {
+        match &mut self.walk {
+            Some(walk) if walk.stalled && walk.away == 0 => {
+                walk.stalled = false;
+                true
+            }
+            Some(_) | None => false,
+        }
+    }
+
+    /// Encodes the next slice of at most `entities`; `None` when nothing can be written yet (the
+    /// last listed entities are away) or no snapshot is in progress.
+    pub(crate) fn snapshot_step(&mut self, entities: usize) -> Option<Step> {
+        let walk = self.walk.as_mut()?;
+        let until = walk.keys.len().min(walk.next + entities);
+        for key in &walk.keys[walk.next..until] {
+            match self.map.get_mut(&MapKey(*key)) {
+                Some(Slot {
+                    version,
+                    state: State::Home(entity),
+                }) => {
+                    encode_entity::<M>(&mut walk.pending, key, *version, entity);
+                }
+                Some(Slot {
+                    state: State::Lent(lent),
+                    ..
+                }) => {
+                    lent.snapshot_due = true;
+                    walk.away += 1;
+                }
+                // Lent as absent when it was listed, and it came home as absent.
+                None => {}
+            }
+        }
+        walk.next = until;
+        let complete = walk.next == walk.keys.len() && walk.away == 0;
+        if walk.pending.is_empty() && !complete {
+            walk.stalled = true;
+            return None;
+        }
+        let index = walk.slices;
+        walk.slices += 1;
+        let bytes = std::mem::take(&mut walk.pending);
+        let step = Step {
+            snapshot: walk.snapshot,
+            index,
+            bytes,
+            complete: complete.then_some((walk.position, walk.slices, walk.head)),
+        };
+        if complete {
+            self.walk = None;
+        }
+        Some(step)
+    }
+
+    /// Puts an entity back as a snapshot or the tail has it; used by recovery alone.
+    pub(crate) fn restore(&mut self, key: EntityKey, version: u64, entity: M::Entity) {
+        self.map.insert(
+            MapKey(key),
+            Slot {
+                version,
+                state: State::Home(entity),
+            },
+        );
+    }
+}
+
+#[derive(Serialize, Deserialize)]
+struct EncodedHead {
+    key: EntityKey,
+    version: u64,
+}
+
+/// Largest encoded entity; what may grow larger is split by the product.
+pub const ENTITY_BYTES_MAX: usize = 1024 * 1024;
+
+fn encode_entity<M: Machine>(out: &mut Vec<u8>, key: &EntityKey, version: u64, entity: &M::Entity) {
+    let start = out.len();
+    crate::record::put(out, &EncodedHead { key: *key, version })
+        .and_then(|()| crate::record::put(out, entity))
+        .expect("every entity of a machine can be encoded");
+    assert!(
+        out.len() - start <= ENTITY_BYTES_MAX,
+        "an entity is at most 1 MiB encoded"
+    );
+}
+
+/// Reads the entities of a slice.
+///
+/// # Errors
+/// When the bytes are not a slice of this build's entities.
+pub(crate) fn decode_slice<M: Machine>(
+    mut bytes: &[u8],
+    each: &mut dyn FnMut(EntityKey, u64, M::Entity),
+) -> Result<(), postcard::Error> {
+    while !bytes.is_empty() {
+        let (head, rest): (EncodedHead, _) = postcard::take_from_bytes(bytes)?;
+        let (entity, rest) = postcard::take_from_bytes(rest)?;
+        each(head.key, head.version, entity);
+        bytes = rest;
+    }
+    Ok(())
+}

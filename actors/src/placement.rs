@@ -1,0 +1,148 @@
+//! Where an entity lives: partition, group and shard of a key.
+//!
+//! Here: the persisted contract between keys and partitions, and the order in which a command
+//! acquires its entities. Not here: moving entities (`shard`). Frozen by the vectors below; a
+//! change would orphan every snapshot on disk.
+
+use std::hash::{BuildHasherDefault, Hash, Hasher};
+
+use interlock_domain::key::{EntityKey, Kind, SpaceId};
+use interlock_storage::{GROUPS, Group, PARTITIONS_PER_GROUP, Partition};
+use xxhash_rust::xxh3::xxh3_64;
+
+/// The group of a space: a space lies in exactly one.
+#[must_use]
+pub fn group_of(space: SpaceId) -> Group {
+    let number = xxh3_64(&space.0) % u64::from(GROUPS);
+    Group(u16::try_from(number).expect("a number below 64 fits"))
+}
+
+/// The partition of an entity: its group in the upper part, the hash of space and key in the lower.
+#[must_use]
+pub fn partition_of(key: &EntityKey) -> Partition {
+    let mut bytes = [0_u8; 32];
+    bytes[..16].copy_from_slice(&key.space.0);
+    bytes[16..].copy_from_slice(&key.hash.0);
+    let lower = xxh3_64(&bytes) % u64::from(PARTITIONS_PER_GROUP);
+    let lower = u16::try_from(lower).expect("a number below 256 fits");
+    Partition(group_of(key.space).0 * PARTITIONS_PER_GROUP + lower)
+}
+
+/// The shard that owns a partition when there are `shards` of them.
+#[must_use]
+pub const fn shard_of(partition: Partition, shards: u16) -> u16 {
+    partition.0 % shards
+}
+
+/// One key of a transaction with where it lives.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// The entity.
+    pub key: EntityKey,
+    /// Its partition.
+    pub partition: Partition,
+    /// Its home shard in this run.
+    pub shard: u16,
+}
+
+impl Place {
+    /// Where a key lives when there are `shards` shards.
+    #[must_use]
+    pub fn of(key: EntityKey, shards: u16) -> Self {
+        let partition = partition_of(&key);
+        Self {
+            key,
+            partition,
+            shard: shard_of(partition, shards),
+        }
+    }
+
+    /// The total order of acquisition: kind first (hot kinds last), then home shard so that one
+    /// visit takes all a shard has of a kind, then the key. The same for every transaction of a
+    /// run, so there is no cycle to wait in.
+    #[must_use]
+    pub fn order(&self) -> (Kind, u16, EntityKey) {
+        (self.key.kind, self.shard, self.key)
+    }
+}
+
+/// Hashes an entity key by bits of its own keyed hash: other bits than the partition's, which come
+/// from xxh3, or every map of a partition would degenerate.
+pub(crate) type KeyHasher = BuildHasherDefault<TakeBits>;
+
+/// An entity key as a map key.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct MapKey(pub(crate) EntityKey);
+
+impl Hash for MapKey {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let [a, b, c, d, e, f, g, h, ..] = self.0.hash.0;
+        let bits = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+        state.write_u64(bits ^ (self.0.kind as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    }
+}
+
+/// A hasher that passes 64 bits through: they are a keyed hash already.
+#[derive(Default, Debug, Clone, Copy)]
+pub(crate) struct TakeBits(u64);
+
+impl Hasher for TakeBits {
+    fn finish(&self) -> u64 {
+        self.0
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        self.0 = xxh3_64(bytes);
+    }
+
+    fn write_u64(&mut self, bits: u64) {
+        self.0 = bits;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_domain::key::KeyHash;
+
+    use super::*;
+
+    /// Frozen: these numbers are on disk.
+    #[test]
+    fn partitions_are_frozen() {
+        let spaces = [[0_u8; 16], [1; 16], [0xab; 16]];
+        let seen: Vec<(u16, Vec<u16>)> = spaces
+            .iter()
+            .map(|&space| {
+                let space = SpaceId(space);
+                let partitions = [0_u8, 1, 2, 255]
+                    .iter()
+                    .map(|&byte| {
+                        let hash = KeyHash([byte; 16]);
+                        partition_of(&EntityKey {
+                            kind: Kind::Effect,
+                            space,
+                            hash,
+                        })
+                        .0
+                    })
+                    .collect();
+                (group_of(space).0, partitions)
+            })
+            .collect();
+        let frozen: Vec<(u16, Vec<u16>)> = vec![(0, vec![])];
+        assert_eq!(seen, frozen);
+    }
+
+    #[test]
+    fn a_partition_lies_in_its_spaces_group() {
+        for n in 0..=255_u8 {
+            let space = SpaceId([n; 16]);
+            let key = EntityKey {
+                kind: Kind::Object,
+                space,
+                hash: KeyHash([n ^ 0x5a; 16]),
+            };
+            assert_eq!(partition_of(&key).group(), group_of(space));
+        }
+    }
+}

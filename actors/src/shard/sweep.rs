@@ -1,0 +1,142 @@
+//! Looking at entities that may be due, a bounded number in each turn.
+//!
+//! Here: the walk over the shard's partitions and the records of what a sweep changes. Not here:
+//! what is due or done then (the machine). Entities that are away, and purges in a partition whose
+//! snapshot is being written, wait for the next round.
+
+use interlock_domain::key::EntityKey;
+use interlock_domain::machine::{Machine, Sweep};
+
+use super::Shard;
+use crate::message::Waiter;
+use crate::partition::Found;
+use crate::placement::{Place, group_of};
+use crate::record::{Change, Entry, RecordHead};
+
+/// Where a shard's sweep stands.
+#[derive(Default)]
+pub(super) struct Sweeper {
+    /// Keys of the partition that is being looked at.
+    keys: Vec<EntityKey>,
+    /// The partition after it.
+    next: usize,
+    /// Turns asked for and not taken.
+    requested: bool,
+    /// A whole round was asked for: partitions left in it.
+    round: Option<usize>,
+    /// Who waits for the round; several may.
+    waiting: Vec<Waiter>,
+}
+
+impl Sweeper {
+    pub(super) const fn request(&mut self) {
+        self.requested = true;
+    }
+
+    pub(super) fn request_all(&mut self, waiter: Waiter) {
+        self.waiting.push(waiter);
+        self.keys.clear();
+        self.next = 0;
+        self.round = Some(super::PARTITIONS);
+    }
+
+    pub(super) const fn has_work(&self) -> bool {
+        self.requested || self.round.is_some()
+    }
+}
+
+impl<M: Machine> Shard<M> {
+    /// Looks at the next entities when a sweep was asked for.
+    pub(super) fn sweep_some(&mut self) {
+        if !self.sweep.has_work() {
+            return;
+        }
+        self.sweep.requested = false;
+        let mut budget = self.options.sweep_entities_max;
+        let mut visited = 0;
+        while budget > 0 && visited < super::PARTITIONS {
+            let Some(key) = self.sweep.keys.pop() else {
+                if self.sweep.round == Some(0) {
+                    break;
+                }
+                self.sweep_next_partition();
+                visited += 1;
+                continue;
+            };
+            budget -= 1;
+            self.sweep_one(key);
+        }
+        if self.sweep.round == Some(0) && self.sweep.keys.is_empty() {
+            self.sweep.round = None;
+            self.frame.waiters.append(&mut self.sweep.waiting);
+        }
+    }
+
+    fn sweep_next_partition(&mut self) {
+        let at = self.sweep.next;
+        self.sweep.next = (at + 1) % super::PARTITIONS;
+        if let Some(left) = &mut self.sweep.round {
+            *left -= 1;
+        }
+        if let Some(partition) = &self.partitions[at] {
+            self.sweep.keys = partition.keys();
+        }
+    }
+
+    fn sweep_one(&mut self, key: EntityKey) {
+        let place = Place::of(key, self.options.shards);
+        let Found::Home(entity, version) = self.find(&place) else {
+            return;
+        };
+        if M::due(entity).is_none_or(|due| due > self.now) {
+            return;
+        }
+        match M::sweep(entity, self.now) {
+            Sweep::Keep => {}
+            Sweep::Event(event) => {
+                self.sweep_record(&place, version + 1, Change::Event, Some(&event));
+                self.partition(place.partition)
+                    .apply(&key, version + 1, &event);
+            }
+            Sweep::Purge => {
+                if self.partition(place.partition).in_snapshot() {
+                    return;
+                }
+                self.sweep_record(&place, version + 1, Change::Purged, None);
+                self.partition(place.partition).purge(&key, version + 1);
+                self.stats.purged += 1;
+                self.stats.count(key.kind, -1);
+            }
+        }
+    }
+
+    fn sweep_record(
+        &mut self,
+        place: &Place,
+        version: u64,
+        change: Change,
+        event: Option<&M::Event>,
+    ) {
+        let head = RecordHead {
+            format: M::FORMAT,
+            product: M::PRODUCT,
+            space: place.key.space,
+            time: self.now,
+            policy: 0,
+            entries: 1,
+        };
+        let entries = [Entry {
+            key: place.key,
+            version,
+            change,
+            event,
+        }];
+        let record = self
+            .record
+            .encode::<M>(head, &entries, None)
+            .expect("a sweep's event can be encoded");
+        let records = self.frame.group(group_of(place.key.space));
+        records.bytes.extend_from_slice(record);
+        records.touch(place.partition);
+    }
+}
