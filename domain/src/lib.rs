@@ -4,6 +4,7 @@
 //! [`ids`]) and the products themselves. Not here: who decides in which order (`actors`), what is
 //! on disk (`storage`), what a client sees (`wire`, `api`).
 
+pub mod contact;
 pub mod ids;
 pub mod key;
 pub mod machine;

@@ -1,0 +1,174 @@
+//! Who has a customer, an object or a task.
+//!
+//! Here: claims and locks as entities keep them, and which of several holds
+//! (`docs/spec/contact.md` §9, §10). Not here: how they are made and released.
+
+use serde::{Deserialize, Serialize};
+
+use crate::contact::name::{AgentId, IntentId, TaskId};
+use crate::contact::reply::{LockView, OwnerView};
+use crate::contact::text::Text;
+use crate::ids::Id;
+use crate::time::Timestamp;
+
+/// What a claim is. Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ClaimKind {
+    /// The holder answers for the target.
+    Owner,
+    /// The holder has a case open on the target.
+    Case,
+    /// The holder has one task of an object.
+    TaskLock,
+}
+
+impl ClaimKind {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Owner => "owner",
+            Self::Case => "case",
+            Self::TaskLock => "task_lock",
+        }
+    }
+}
+
+/// The way a claim came. Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ClaimVia {
+    /// Somebody declared it.
+    Declaration,
+    /// A mapped event.
+    Mapping,
+    /// An ownership source reported it.
+    Worker,
+}
+
+impl ClaimVia {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Declaration => "declaration",
+            Self::Mapping => "mapping",
+            Self::Worker => "worker",
+        }
+    }
+}
+
+/// A holder has a customer or an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Claim {
+    /// Its id.
+    pub id: Id,
+    /// `owner` or `case`; task locks are [`TaskLock`]s.
+    pub kind: ClaimKind,
+    /// Its holder.
+    pub holder: Text,
+    /// Its level's name.
+    pub level: Text,
+    /// Its level's place among the space's levels when it was accepted; 0 is the strictest.
+    pub rank: u8,
+    /// The source it came from, by name.
+    pub source: Text,
+    /// The way it came.
+    pub via: ClaimVia,
+    /// Since when it holds.
+    pub since: Timestamp,
+    /// When it was last accepted: renewals included.
+    pub accepted_at: Timestamp,
+    /// Until when.
+    pub until: Timestamp,
+    /// Its epoch; grows over all claims of the target.
+    pub epoch: u64,
+    /// The intents others may follow.
+    pub intents: Vec<IntentId>,
+}
+
+/// A holder has one task of an object.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TaskLock {
+    /// Its id.
+    pub id: Id,
+    /// Its holder.
+    pub holder: Text,
+    /// The task.
+    pub task: Text,
+    /// The source it came from, by name.
+    pub source: Text,
+    /// Since when it holds.
+    pub since: Timestamp,
+    /// Until when.
+    pub until: Timestamp,
+    /// Its epoch.
+    pub epoch: u64,
+}
+
+impl Claim {
+    /// Whether it holds at `now`.
+    #[must_use]
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        now < self.until
+    }
+
+    /// Whether it stops `agent` from `intent`: another holder, and an intent it does not list.
+    #[must_use]
+    pub fn stops(&self, agent: AgentId, intent: IntentId) -> bool {
+        AgentId::of(&self.holder) != agent && !self.intents.contains(&intent)
+    }
+
+    /// As an answer shows it.
+    #[must_use]
+    pub fn view(&self) -> OwnerView {
+        OwnerView {
+            holder: self.holder.clone(),
+            kind: self.kind,
+            level: self.level.clone(),
+            source: self.source.clone(),
+            via: self.via,
+            since: self.since,
+            valid_until: self.until,
+            epoch: self.epoch,
+        }
+    }
+
+    /// Orders claims: the strictest first, of equals the last accepted. The epoch only settles
+    /// two of one instant; it compares within one target.
+    fn strictness(&self) -> impl Ord {
+        let newest_first = std::cmp::Reverse((self.accepted_at, self.epoch));
+        (self.rank, newest_first)
+    }
+}
+
+impl TaskLock {
+    /// Whether it holds at `now`.
+    #[must_use]
+    pub fn is_live(&self, now: Timestamp) -> bool {
+        now < self.until
+    }
+
+    /// Whether it stops `agent` from `task`.
+    #[must_use]
+    pub fn stops(&self, agent: AgentId, task: TaskId) -> bool {
+        TaskId::of(&self.task) == task && AgentId::of(&self.holder) != agent
+    }
+
+    /// As an answer shows it.
+    #[must_use]
+    pub fn view(&self) -> LockView {
+        LockView {
+            holder: self.holder.clone(),
+            task: self.task.clone(),
+            until: self.until,
+        }
+    }
+}
+
+/// The claim that governs: over one target, or over a customer and an object together.
+#[must_use]
+pub fn governing<'a>(claims: impl Iterator<Item = &'a Claim>, now: Timestamp) -> Option<&'a Claim> {
+    claims
+        .filter(|claim| claim.is_live(now))
+        .min_by_key(|claim| claim.strictness())
+}

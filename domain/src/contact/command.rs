@@ -1,0 +1,276 @@
+//! What a client wants, after the edge has parsed, validated and hashed it.
+//!
+//! Here: commands with resolved names and hashed keys. Nothing in them is text a client sent,
+//! except a window's zone name. Not here: JSON (`wire`), hashing and authentication (`api`).
+
+use serde::{Deserialize, Serialize};
+
+use crate::contact::name::{
+    AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
+};
+use crate::contact::window::Window;
+use crate::ids::Id;
+use crate::key::{KeyHash, SpaceId};
+use crate::time::Timestamp;
+
+/// One command of the contact product.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Command {
+    /// The tenant.
+    pub space: SpaceId,
+    /// The calling source.
+    pub source: SourceId,
+    /// The route it came by, for the decision receipt.
+    pub route: Route,
+    /// Where the outcome of an `Idempotency-Key` is kept; `None` when the request has no key.
+    pub receipt: Option<ReceiptRef>,
+    /// What is wanted.
+    pub body: Body,
+}
+
+/// What is wanted: one variant and one file per command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Body {
+    /// May this agent do this now? (§4, §5)
+    Check(Check),
+    /// Reserve an effect (§8).
+    ReserveEffect(ReserveEffect),
+    /// Settle an attempt by its effect id (§8).
+    SettleEffect(SettleEffect),
+    /// `contact.made` (§17).
+    DeclareContactMade(DeclareContactMade),
+    /// `effect` (§17).
+    DeclareEffect(DeclareEffect),
+    /// `suppression.added` (§15, §17).
+    AddSuppression(AddSuppression),
+    /// `suppression.lifted` (§15, §17).
+    LiftSuppression(LiftSuppression),
+    /// A customer's message was seen on a channel (§12).
+    ObserveMessage(ObserveMessage),
+}
+
+/// The route a command came by (`docs/spec/contact.md` §21). Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Route {
+    /// `POST /v1/coordination/check`.
+    Check,
+    /// One check of `POST /v1/coordination/check/batch`.
+    CheckBatch,
+    /// `POST /v1/coordination/declare`.
+    Declare,
+    /// `POST /v1/coordination/effects`.
+    Effects,
+    /// `POST /v1/coordination/effects/{effect_id}/settle`.
+    Settle,
+    /// `POST /v1/batch`.
+    Batch,
+}
+
+/// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReceiptRef {
+    /// Keyed hash of source, route and key (and, in a batch, the place of the check).
+    pub hash: KeyHash,
+    /// Hash of the request: another one under the same key is a conflict.
+    pub fingerprint: [u8; 16],
+}
+
+/// Which way a message goes. Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Direction {
+    /// It answers a message of the customer.
+    Inbound,
+    /// The company speaks first.
+    Outbound,
+}
+
+/// What an effect is; decides how long its key is remembered. Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum EffectKind {
+    /// A message handed to a channel.
+    Delivery,
+    /// A document issued.
+    Document,
+    /// A notice served.
+    Notice,
+    /// A filing with an authority.
+    Filing,
+    /// A call that costs.
+    PaidCall,
+    /// Any other act outside.
+    ExternalAction,
+}
+
+impl EffectKind {
+    /// All kinds, in the order of their numbers.
+    pub const ALL: [Self; 6] = [
+        Self::Delivery,
+        Self::Document,
+        Self::Notice,
+        Self::Filing,
+        Self::PaidCall,
+        Self::ExternalAction,
+    ];
+
+    /// The kind's name on the wire and in documents.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Delivery => "delivery",
+            Self::Document => "document",
+            Self::Notice => "notice",
+            Self::Filing => "filing",
+            Self::PaidCall => "paid_call",
+            Self::ExternalAction => "external_action",
+        }
+    }
+}
+
+/// How an attempt ended, as told. Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Settlement {
+    /// It happened.
+    Done,
+    /// It did not happen.
+    Failed,
+    /// Nobody knows.
+    UnknownOutcome,
+}
+
+/// Who says how an attempt ended (`docs/spec/contact.md` §8). Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum SettledBy {
+    /// The source that reserved the attempt.
+    Holder,
+    /// The system of record; names no attempt.
+    Observation,
+    /// A person; names no attempt.
+    Person,
+}
+
+/// An effect a check asks about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EffectRef {
+    /// The first 16 bytes of the effect id.
+    pub hash: KeyHash,
+    /// Its kind, fixed by the first reservation.
+    pub kind: EffectKind,
+}
+
+/// May this agent do this now?
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// Which way the message goes.
+    pub direction: Direction,
+    /// Who asks.
+    pub agent: AgentId,
+    /// The step it is about to take.
+    pub intent: IntentId,
+    /// Why.
+    pub purpose: PurposeId,
+    /// On which channel.
+    pub channel: Option<ChannelId>,
+    /// Through which gateway.
+    pub gateway: Option<GatewayId>,
+    /// To whom.
+    pub customer: Option<KeyHash>,
+    /// About which object.
+    pub object: Option<KeyHash>,
+    /// Which task of the object.
+    pub task: Option<TaskId>,
+    /// The act that must happen once.
+    pub effect: Option<EffectRef>,
+    /// The edge's number of the key that would sign a token: carried into the reply and kept with
+    /// it, so that a repeat signs the same bytes. The machine does not read it.
+    pub signer: u32,
+}
+
+/// Reserve an effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReserveEffect {
+    /// Which, and of what kind.
+    pub effect: EffectRef,
+}
+
+/// Settle an attempt, on the route.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettleEffect {
+    /// The first 16 bytes of the effect id of the path.
+    pub effect: KeyHash,
+    /// Which attempt, 1 or more.
+    pub attempt: u32,
+    /// How it ended.
+    pub settlement: Settlement,
+    /// Who says so.
+    pub by: SettledBy,
+}
+
+/// A contact was made.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclareContactMade {
+    /// To whom; without one it is recorded and counts nowhere.
+    pub customer: Option<KeyHash>,
+    /// Why.
+    pub purpose: PurposeId,
+    /// On which channel.
+    pub channel: ChannelId,
+    /// Through which gateway.
+    pub gateway: Option<GatewayId>,
+    /// The decision it cites.
+    pub decision: Option<Id>,
+    /// The token it went out with.
+    pub jti: Option<Id>,
+    /// It went out without an answer of ours.
+    pub unchecked: bool,
+}
+
+/// An attempt ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DeclareEffect {
+    /// The first 16 bytes of the effect id of the declared key.
+    pub effect: KeyHash,
+    /// Which attempt, 1 or more.
+    pub attempt: u32,
+    /// How it ended.
+    pub settlement: Settlement,
+}
+
+/// A customer may not be contacted.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AddSuppression {
+    /// Who.
+    pub customer: KeyHash,
+    /// For which purpose; [`PurposeId::ANY`] for every one.
+    pub purpose: PurposeId,
+    /// On which channel; `None` for every one.
+    pub channel: Option<ChannelId>,
+    /// Why.
+    pub reason: ReasonId,
+    /// Until when; `None`: the reason's interval, or no end.
+    pub until: Option<Timestamp>,
+    /// In which local hours; `None`: in all.
+    pub window: Option<Window>,
+}
+
+/// What the same source added may be contacted again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LiftSuppression {
+    /// Who.
+    pub customer: KeyHash,
+    /// For which purpose.
+    pub purpose: PurposeId,
+    /// On which channel; `None` names the entries for every channel.
+    pub channel: Option<ChannelId>,
+}
+
+/// A customer's message was seen.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObserveMessage {
+    /// Whose.
+    pub customer: KeyHash,
+    /// On which channel.
+    pub channel: ChannelId,
+    /// When it was written, as told; never taken as later than now.
+    pub occurred_at: Timestamp,
+}

@@ -1,0 +1,123 @@
+//! What changed. Stored in records for ever: variants and fields are append only.
+//!
+//! Here: one enum over all entities; every event carries resolved values and its time, so applying
+//! it needs neither policy nor clock. Not here: how an entity takes it (`customer`, `effect`, ...).
+
+use serde::{Deserialize, Serialize};
+
+use crate::contact::command::{EffectKind, Settlement};
+use crate::contact::name::{ChannelId, PurposeId, SourceId};
+use crate::contact::receipt::Receipt;
+use crate::contact::suppression::Suppression;
+use crate::ids::Id;
+use crate::time::Timestamp;
+
+/// One change of one entity.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum Event {
+    /// An attempt opened.
+    EffectReserved(EffectReserved),
+    /// An attempt ended.
+    EffectSettled(EffectSettled),
+    /// A contact entered the log and the budgets.
+    ContactCounted(ContactCounted),
+    /// A counted contact was declared made.
+    ContactMade(ContactMade),
+    /// A declaration named a token.
+    TokenSeen(TokenSeen),
+    /// A suppression was added, or one with its identity was renewed.
+    SuppressionAdded(Box<Suppression>),
+    /// A suppression was taken out.
+    SuppressionLifted(SuppressionLifted),
+    /// A customer's message was seen.
+    MessageSeen(MessageSeen),
+    /// The outcome of an `Idempotency-Key` is kept.
+    ReceiptKept(Box<Receipt>),
+}
+
+/// An attempt opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectReserved {
+    /// What the effect is.
+    pub kind: EffectKind,
+    /// The attempt, 1 or more.
+    pub attempt: u32,
+    /// Its holder.
+    pub source: SourceId,
+    /// When.
+    pub at: Timestamp,
+    /// When its lease ends.
+    pub lease_until: Timestamp,
+}
+
+/// An attempt ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectSettled {
+    /// How.
+    pub settlement: Settlement,
+    /// When.
+    pub at: Timestamp,
+    /// For how many days a done or failed key is remembered.
+    pub keep_days: u16,
+}
+
+/// A contact entered the log and the budgets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContactCounted {
+    /// The decision, or the log row of a contact no decision allowed.
+    pub id: Id,
+    /// For which purpose.
+    pub purpose: PurposeId,
+    /// On which channel.
+    pub channel: Option<ChannelId>,
+    /// From which share of the budget: an intent's number, or 0 for the unsliced share.
+    pub share: u64,
+    /// When.
+    pub at: Timestamp,
+    /// For how many hours it is remembered.
+    pub keep_hours: u16,
+    /// How many contacts of the purpose and of the share are kept at least.
+    pub keep_newest: u16,
+    /// An `allow` reserved it; else it was declared without a decision held.
+    pub decided: bool,
+}
+
+/// A counted contact was declared made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ContactMade {
+    /// Its decision.
+    pub id: Id,
+    /// When it was declared.
+    pub at: Timestamp,
+}
+
+/// A declaration named a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TokenSeen {
+    /// The token's id.
+    pub jti: Id,
+    /// When.
+    pub at: Timestamp,
+    /// It had been named before.
+    pub reused: bool,
+}
+
+/// A suppression was taken out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SuppressionLifted {
+    /// Which entry.
+    pub entry: Id,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A customer's message was seen.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageSeen {
+    /// On which channel.
+    pub channel: ChannelId,
+    /// When it was written; never later than when it was noted.
+    pub occurred_at: Timestamp,
+    /// For how many hours it is remembered.
+    pub keep_hours: u16,
+}

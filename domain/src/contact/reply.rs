@@ -1,0 +1,273 @@
+//! Answers, as facts: numbers, instants and shared text.
+//!
+//! Here: everything the edge renders. Not here: JSON, statuses and signatures (`api`, `wire`).
+//! Names are numbers of the policy; [`CheckReply::name`] gives their text, also when the answer is
+//! repeated under a policy that has dropped the name.
+
+use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
+
+use crate::contact::claim::{ClaimKind, ClaimVia};
+use crate::contact::command::Direction;
+use crate::contact::name::PurposeId;
+use crate::contact::policy::Policy;
+use crate::contact::reason::{Reason, Refusal, Verdict};
+use crate::contact::text::Text;
+use crate::ids::Id;
+use crate::time::Timestamp;
+
+/// The answer to a command.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Reply {
+    /// A check's decision: 200.
+    Check(Box<CheckReply>),
+    /// An effect as it is now: 201 when [`EffectReply::created`], else 200. The edge knows the
+    /// effect id from the request.
+    Effect(EffectReply),
+    /// A declaration's result: 200.
+    Declared(DeclareReply),
+    /// The message was noted: one accepted item of `/v1/batch`.
+    Observed,
+    /// 409 with the refusal's code.
+    Refused(Refusal),
+    /// 409 `idempotency_conflict`: the key was used for another request.
+    Conflict,
+    /// 404 `not_found`: no such effect.
+    NotFound,
+    /// 503 `capacity`: memory is above its bound and nothing new is reserved.
+    Capacity,
+    /// 422 `invalid_input`: a newer policy no longer declares the name of this member.
+    Undeclared(Member),
+}
+
+/// A member of a request that names something declared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Member {
+    /// `purpose`.
+    Purpose,
+    /// `channel`.
+    Channel,
+    /// `gateway_id`.
+    GatewayId,
+    /// `reason`.
+    Reason,
+}
+
+impl Member {
+    /// The member's name on the wire.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Purpose => "purpose",
+            Self::Channel => "channel",
+            Self::GatewayId => "gateway_id",
+            Self::Reason => "reason",
+        }
+    }
+}
+
+/// What a check comes to (`docs/spec/contact.md` §4.3).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct CheckReply {
+    /// What the caller acts on.
+    pub verdict: Verdict,
+    /// Which way the message goes.
+    pub direction: Direction,
+    /// Names the decision, and the token made of it.
+    pub decision_id: Id,
+    /// When it was decided: the token's `iat`, in its seconds.
+    pub decided_at: Timestamp,
+    /// For how many seconds the decision may be relied on.
+    pub valid_for_s: u32,
+    /// The code that decided, or what an `allow` must respect.
+    pub reasons: SmallVec<[Reason; 2]>,
+    /// The claim that governs. With [`Verdict::HandoffTo`] its holder is the answer's `holder`.
+    pub owner: Option<OwnerView>,
+    /// Every live task lock on the object.
+    pub locks: Vec<LockView>,
+    /// The effect, when this check reserved it or it is held.
+    pub effect: Option<EffectView>,
+    /// The channel, when one was asked about.
+    pub channel: Option<ChannelView>,
+    /// One for each purpose with a budget, when a subject was given; values after the decision.
+    pub budgets: SmallVec<[BudgetView; 4]>,
+    /// Purposes the subject is suppressed for, in order, without repeats; [`PurposeId::ANY`] reads
+    /// `any`.
+    pub suppressions: SmallVec<[PurposeId; 2]>,
+    /// When the window that deferred the check ends.
+    pub contact_window_until: Option<Timestamp>,
+    /// What was offered to the subject and holds.
+    pub commitments: Vec<CommitmentView>,
+    /// A token is due, when the request had a gateway, a channel and a recipient (§13.2).
+    pub sign: bool,
+    /// The request's number of the signing key.
+    pub signer: u32,
+    /// Texts of the purposes above, only in a repeated answer; see [`Self::name`].
+    pub names: Vec<(PurposeId, Text)>,
+}
+
+impl CheckReply {
+    /// The text of a purpose of this answer.
+    #[must_use]
+    pub fn name<'a>(&'a self, purpose: PurposeId, policy: &'a Policy) -> Option<&'a str> {
+        if purpose == PurposeId::ANY {
+            return Some("any");
+        }
+        self.names
+            .iter()
+            .find(|(id, _)| *id == purpose)
+            .map(|(_, text)| &**text)
+            .or_else(|| policy.purpose_name(purpose))
+    }
+}
+
+/// Who has the customer or the object (Appendix A, Owner).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct OwnerView {
+    /// Its holder.
+    pub holder: Text,
+    /// `owner` or `case`.
+    pub kind: ClaimKind,
+    /// Its level's name.
+    pub level: Text,
+    /// The source it came from.
+    pub source: Text,
+    /// The way it came.
+    pub via: ClaimVia,
+    /// Since when.
+    pub since: Timestamp,
+    /// Until when.
+    pub valid_until: Timestamp,
+    /// Its epoch.
+    pub epoch: u64,
+}
+
+/// Who has a task (Appendix A, Lock); `kind` is always `task_lock`.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct LockView {
+    /// Its holder.
+    pub holder: Text,
+    /// The task's name.
+    pub task: Text,
+    /// Until when.
+    pub until: Timestamp,
+}
+
+/// How an effect key stands, as a check sees it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectView {
+    /// Its state.
+    pub state: EffectViewState,
+    /// The attempt that was reserved, or that holds it.
+    pub attempt: u32,
+}
+
+/// A key's state in a check's answer. Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum EffectViewState {
+    /// Nothing held it, and this check reserved it.
+    None,
+    /// A live attempt has it.
+    InFlight,
+    /// It happened.
+    Done,
+    /// Nobody knows.
+    UnknownOutcome,
+}
+
+impl EffectViewState {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::None => "none",
+            Self::InFlight => "in_flight",
+            Self::Done => "done",
+            Self::UnknownOutcome => "unknown_outcome",
+        }
+    }
+}
+
+/// A channel at the moment of a check.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ChannelView {
+    /// Free-form messages may go until then; `None` when the window is closed.
+    pub free_form_until: Option<Timestamp>,
+    /// Only an approved template may go.
+    pub template_required: bool,
+    /// The end of the quiet hours it is in.
+    pub quiet_until: Option<Timestamp>,
+}
+
+/// What is left of a purpose's budget.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct BudgetView {
+    /// Whose budget.
+    pub purpose: PurposeId,
+    /// Units left.
+    pub remaining: u32,
+    /// At zero or paced: the next moment a unit is free; `None` at zero when none ever is.
+    pub next_allowed_at: Option<Timestamp>,
+}
+
+/// A commitment that holds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitmentView {
+    /// Its id, as declared.
+    pub id: Text,
+    /// Its type's name.
+    pub kind: Text,
+    /// Until when; `None`: no end.
+    pub valid_until: Option<Timestamp>,
+}
+
+/// An effect as it is now (Appendix A, Effect).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct EffectReply {
+    /// This request reserved it.
+    pub created: bool,
+    /// Its state; a lapsed lease reads as unknown.
+    pub state: EffectState,
+    /// Its current attempt.
+    pub attempt: u32,
+    /// When the attempt was reserved.
+    pub reserved_at: Timestamp,
+    /// When it was settled as done.
+    pub done_at: Option<Timestamp>,
+}
+
+/// An effect's state. Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[repr(u8)]
+pub enum EffectState {
+    /// A live attempt has it.
+    Reserved,
+    /// It happened.
+    Done,
+    /// The attempt did not happen; the next may open.
+    Failed,
+    /// Nobody knows.
+    UnknownOutcome,
+}
+
+impl EffectState {
+    /// The word on the wire.
+    #[must_use]
+    pub const fn slug(self) -> &'static str {
+        match self {
+            Self::Reserved => "reserved",
+            Self::Done => "done",
+            Self::Failed => "failed",
+            Self::UnknownOutcome => "unknown_outcome",
+        }
+    }
+}
+
+/// A declaration's result (Appendix A, DeclareResult).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeclareReply {
+    /// The machines took it.
+    pub accepted: bool,
+    /// The decision a `contact.made` was recorded under.
+    pub decision_id: Option<Id>,
+}
