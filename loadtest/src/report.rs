@@ -153,8 +153,8 @@ impl Report {
             None => "closed loop".to_owned(),
         };
         format!(
-            "{}: {}, seed {}\n{} connections, {requests}, purpose {}, {pace}, {:.1} s\n",
-            self.scenario, self.url, self.seed, self.connections, self.purpose, self.seconds
+            "{}, {}, {} connections, {requests}, {pace}, purpose {}, seed {}, {:.1} s",
+            self.scenario, self.url, self.connections, self.purpose, self.seed, self.seconds
         )
     }
 
@@ -191,7 +191,7 @@ impl fmt::Display for Report {
                 .map(|(name, count)| format!("{name} {}", grouped(*count)));
             words.collect::<Vec<_>>().join(", ")
         };
-        row("", &self.head())?;
+        row("run", &self.head())?;
         row(
             "checks",
             &format!("{} ({}/s)", grouped(self.checks), rate(self.checks)),
