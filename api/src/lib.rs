@@ -6,6 +6,17 @@
 
 pub mod decider;
 pub mod directory;
+pub mod extract;
 pub mod hashing;
+pub mod health;
 pub mod limits;
+pub mod metrics;
+pub mod observe;
+pub mod problem;
+pub mod profile;
+pub mod request_id;
+pub mod server;
 pub mod state;
+pub mod test_clock;
+
+pub use server::server;

@@ -4,6 +4,7 @@
 //! here: rules that need a space's policy (`api`), what an answer should be (`domain`), HTTP itself
 //! (`api`). Depends on nothing else of ours.
 
+pub mod clock;
 pub mod contact;
 pub mod json;
 pub mod problem;

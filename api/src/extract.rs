@@ -1,0 +1,232 @@
+//! What a handler takes from a request: who sends it, its Idempotency-Key, its body.
+//!
+//! Here: the order of refusals that all routes share (401, 403, 404 feature off, then the request
+//! itself) and every bound on a body. Not here: what a body means. Nothing a client sends gets past
+//! this file unbounded.
+
+use std::borrow::Cow;
+use std::io::Read;
+use std::time::Duration;
+
+use actix_web::http::header::{
+    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName,
+};
+use actix_web::{HttpRequest, web};
+use futures_util::StreamExt;
+use interlock_wire::problem::Code;
+
+use crate::directory::{Caller, Directory, Scope};
+use crate::limits::ApiLimits;
+use crate::problem::Failure;
+
+/// The header of a request that may be repeated.
+pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
+/// Most characters of an Idempotency-Key.
+const IDEMPOTENCY_KEY_MAX: usize = 256;
+/// Most characters of a key's text; a longer one is not hashed.
+const BEARER_MAX: usize = 1_024;
+
+/// Who sends the request.
+///
+/// # Errors
+/// 401 when nobody known does.
+pub fn caller(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
+    let header = request.headers().get(AUTHORIZATION);
+    let Some(bearer) = header.and_then(|value| bearer(value.as_bytes())) else {
+        return Err(Failure::new(
+            Code::Unauthenticated,
+            "the `Authorization` header must be `Bearer` and a key",
+        ));
+    };
+    directory.authenticate(bearer).ok_or_else(|| {
+        Failure::new(
+            Code::Unauthenticated,
+            "the key is not known or was turned off; use another",
+        )
+    })
+}
+
+/// Who sends a request to a coordination route.
+///
+/// # Errors
+/// 401, 403 or 404, in this order.
+pub fn coordinating(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
+    let caller = caller(request, directory)?;
+    if !caller.key.has_scope(Scope::Coordinate) {
+        return Err(Failure::new(
+            Code::Forbidden,
+            "the key lacks the scope `coordinate`; use a key that has it",
+        ));
+    }
+    if !caller.space.features.coordination {
+        return Err(Failure::new(
+            Code::NotFound,
+            "the space does not coordinate; turn the feature `coordination` on",
+        ));
+    }
+    Ok(caller)
+}
+
+/// The request's Idempotency-Key, when it has one.
+///
+/// # Errors
+/// 422 when it is not 1 to 256 visible characters, or there are several.
+pub fn idempotency_key(request: &HttpRequest) -> Result<Option<&str>, Failure> {
+    let mut sent = request.headers().get_all(IDEMPOTENCY_KEY);
+    let Some(value) = sent.next() else {
+        return Ok(None);
+    };
+    let text = value.to_str().ok().filter(|text| {
+        // The header's own form allows only visible ASCII here, so bytes are characters.
+        (1..=IDEMPOTENCY_KEY_MAX).contains(&text.len())
+    });
+    match (text, sent.next()) {
+        (Some(text), None) => Ok(Some(text)),
+        _ => Err(Failure::invalid(
+            "the header `Idempotency-Key` must be sent once and hold 1 to 256 characters of ASCII",
+        )),
+    }
+}
+
+/// The request's Idempotency-Key, on a route that needs one.
+///
+/// # Errors
+/// 422 when there is none or it breaks its rule.
+pub fn required_idempotency_key(request: &HttpRequest) -> Result<&str, Failure> {
+    idempotency_key(request)?.ok_or_else(|| {
+        Failure::invalid(
+            "the header `Idempotency-Key` is missing; send 1 to 256 characters, the same for a \
+             repeat of the same request",
+        )
+    })
+}
+
+/// The body, inflated where it was deflated.
+///
+/// # Errors
+/// 415 when it is of a type or encoding that is not taken, 413 when it is above `bytes_max`, 408
+/// when it takes too long, 400 when it breaks off.
+pub async fn body(
+    request: &HttpRequest,
+    mut payload: web::Payload,
+    limits: &ApiLimits,
+    bytes_max: usize,
+) -> Result<web::Bytes, Failure> {
+    let encoding = encoding(request)?;
+    if announced(request).is_some_and(|length| length > bytes_max) {
+        return Err(too_large(bytes_max));
+    }
+    let read = async {
+        let mut held = web::BytesMut::new();
+        while let Some(chunk) = payload.next().await {
+            let chunk = chunk.map_err(|_| broken_off())?;
+            if held.len() + chunk.len() > bytes_max {
+                return Err(too_large(bytes_max));
+            }
+            held.extend_from_slice(&chunk);
+        }
+        Ok(held.freeze())
+    };
+    let read_max = Duration::from_millis(limits.body_read_ms_max);
+    let body = tokio::time::timeout(read_max, read).await.map_err(|_| {
+        Failure::new(
+            Code::RequestTimeout,
+            "the body did not arrive in time; send the request again",
+        )
+    })??;
+    if !body.is_empty() {
+        expect_json(request)?;
+    }
+    match encoding {
+        Encoding::Identity => Ok(body),
+        Encoding::Gzip => inflate(&body, bytes_max),
+    }
+}
+
+enum Encoding {
+    Identity,
+    Gzip,
+}
+
+fn encoding(request: &HttpRequest) -> Result<Encoding, Failure> {
+    let mut sent = request.headers().get_all(CONTENT_ENCODING);
+    let word = sent
+        .next()
+        .map(|value| value.as_bytes().to_ascii_lowercase());
+    match (word.as_deref(), sent.next()) {
+        (None | Some(b"identity" | b""), None) => Ok(Encoding::Identity),
+        (Some(b"gzip" | b"x-gzip"), None) => Ok(Encoding::Gzip),
+        _ => Err(Failure::new(
+            Code::UnsupportedMediaType,
+            "the header `Content-Encoding` must be `gzip` or left out",
+        )),
+    }
+}
+
+/// Refuses a body whose media type says that it is not JSON. One without a type is taken as JSON.
+fn expect_json(request: &HttpRequest) -> Result<(), Failure> {
+    let Some(value) = request.headers().get(CONTENT_TYPE) else {
+        return Ok(());
+    };
+    let sent = String::from_utf8_lossy(value.as_bytes());
+    let media_type = sent.split(';').next().unwrap_or_default().trim();
+    let json = media_type.eq_ignore_ascii_case("application/json")
+        || media_type.to_ascii_lowercase().ends_with("+json");
+    if json {
+        Ok(())
+    } else {
+        Err(Failure::new(
+            Code::UnsupportedMediaType,
+            "the header `Content-Type` must be `application/json`",
+        ))
+    }
+}
+
+/// The length the client announced, when it did.
+fn announced(request: &HttpRequest) -> Option<usize> {
+    let value = request.headers().get(CONTENT_LENGTH)?;
+    value.to_str().ok()?.trim().parse().ok()
+}
+
+/// Inflates a body, never beyond the bound and one byte.
+fn inflate(body: &[u8], bytes_max: usize) -> Result<web::Bytes, Failure> {
+    if body.is_empty() {
+        return Ok(web::Bytes::new());
+    }
+    let bound = u64::try_from(bytes_max).unwrap_or(u64::MAX);
+    let mut inflated = Vec::new();
+    let mut reader = flate2::read::MultiGzDecoder::new(body).take(bound.saturating_add(1));
+    reader.read_to_end(&mut inflated).map_err(|_| {
+        Failure::new(
+            Code::NotReadable,
+            "the body is not gzip as `Content-Encoding` says; send gzip or leave the header out",
+        )
+    })?;
+    if inflated.len() > bytes_max {
+        return Err(too_large(bytes_max));
+    }
+    Ok(inflated.into())
+}
+
+fn too_large(bytes_max: usize) -> Failure {
+    Failure::new(
+        Code::TooLarge,
+        format!("the body must have at most {bytes_max} bytes, also after inflation"),
+    )
+}
+
+fn broken_off() -> Failure {
+    Failure::new(
+        Code::NotReadable,
+        Cow::Borrowed("the body broke off; send the request again"),
+    )
+}
+
+/// The key in `Bearer <key>`.
+fn bearer(header: &[u8]) -> Option<&str> {
+    let text = std::str::from_utf8(header).ok()?;
+    let (scheme, key) = text.split_once(' ')?;
+    let key = key.trim();
+    let fits = scheme.eq_ignore_ascii_case("bearer") && (1..=BEARER_MAX).contains(&key.len());
+    fits.then_some(key)
+}

@@ -1,0 +1,35 @@
+//! Metrics of the edge: names, labels, and `GET /metrics`.
+//!
+//! Labels are of bounded sets: route patterns, status classes. Never a space, key, customer or
+//! request.
+
+use std::time::Duration;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::CONTENT_TYPE;
+use actix_web::{HttpResponse, web};
+
+use crate::state::AppState;
+
+/// How long requests took, in seconds, by route and class of status.
+pub const REQUEST_SECONDS: &str = "interlock_http_request_seconds";
+
+/// Counts an answer.
+pub(crate) fn answered(route: &str, status: StatusCode, took: Duration) {
+    let class = match status.as_u16() {
+        0..=199 => "1xx",
+        200..=299 => "2xx",
+        300..=399 => "3xx",
+        400..=499 => "4xx",
+        _ => "5xx",
+    };
+    metrics::histogram!(REQUEST_SECONDS, "route" => route.to_owned(), "status" => class)
+        .record(took.as_secs_f64());
+}
+
+/// `GET /metrics`.
+pub(crate) async fn get<D: 'static>(state: web::Data<AppState<D>>) -> HttpResponse {
+    HttpResponse::Ok()
+        .insert_header((CONTENT_TYPE, "text/plain; version=0.0.4; charset=utf-8"))
+        .body((state.metrics)())
+}

@@ -1,0 +1,120 @@
+//! From a refusal or failure inside to the problem a client reads.
+//!
+//! Here: [`Failure`], what every handler may end with. Not here: the codes (`wire::problem`). The
+//! request id is added by [`observe`](crate::observe), which turns every error into a problem.
+
+use std::borrow::Cow;
+use std::fmt;
+
+use actix_web::http::StatusCode;
+use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use actix_web::{HttpResponse, ResponseError};
+use interlock_wire::problem::{Code, MEDIA_TYPE, Problem};
+use interlock_wire::read::Refusal;
+
+use crate::decider::Refused;
+
+/// Why a request does not go through.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Failure {
+    /// Status and code.
+    pub code: Code,
+    /// The member or rule and what to do; never a value that was sent.
+    pub detail: Cow<'static, str>,
+    /// When to come back, in seconds.
+    pub retry_after_s: Option<u32>,
+}
+
+impl Failure {
+    /// A failure the client should not simply repeat.
+    #[must_use]
+    pub fn new(code: Code, detail: impl Into<Cow<'static, str>>) -> Self {
+        Self {
+            code,
+            detail: detail.into(),
+            retry_after_s: None,
+        }
+    }
+
+    /// The request breaks the contract.
+    #[must_use]
+    pub fn invalid(detail: impl Into<Cow<'static, str>>) -> Self {
+        Self::new(Code::InvalidInput, detail)
+    }
+
+    /// The same failure, with word of when to come back.
+    #[must_use]
+    pub fn retry_after(mut self, seconds: u32) -> Self {
+        self.retry_after_s = Some(seconds);
+        self
+    }
+
+    /// The problem document.
+    #[must_use]
+    pub fn respond(&self, request_id: &str) -> HttpResponse {
+        let mut body = Vec::with_capacity(256);
+        let problem = Problem {
+            code: self.code,
+            detail: &self.detail,
+            request_id,
+        };
+        problem.write(&mut body);
+        let mut response = HttpResponse::build(self.status_code());
+        response.insert_header((CONTENT_TYPE, MEDIA_TYPE));
+        if let Some(seconds) = self.retry_after_s {
+            response.insert_header((RETRY_AFTER, seconds));
+        }
+        response.body(body)
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.word(), self.detail)
+    }
+}
+
+impl ResponseError for Failure {
+    fn status_code(&self) -> StatusCode {
+        StatusCode::from_u16(self.code.status()).unwrap_or(StatusCode::INTERNAL_SERVER_ERROR)
+    }
+
+    fn error_response(&self) -> HttpResponse {
+        self.respond("")
+    }
+}
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        match refusal {
+            Refusal::NotJson => Self::new(
+                Code::NotReadable,
+                "the body is not JSON in UTF-8; send one JSON object",
+            ),
+            Refusal::Contract(sentence) => Self::invalid(sentence),
+        }
+    }
+}
+
+impl From<Refused> for Failure {
+    fn from(refused: Refused) -> Self {
+        match refused {
+            Refused::Busy { retry_after_s } => Self::new(
+                Code::RateLimited,
+                "the space has too many requests in flight; send this one again later",
+            )
+            .retry_after(retry_after_s),
+            Refused::Overloaded { retry_after_s } => Self::new(
+                Code::CoordinationUnavailable,
+                "the node has too many requests in flight; nothing was recorded, send this one \
+                 again later",
+            )
+            .retry_after(retry_after_s),
+            Refused::Stopping => Self::new(
+                Code::CoordinationUnavailable,
+                "the node is stopping; nothing was recorded, send this request again",
+            )
+            .retry_after(1),
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! The HTTP server: which route is whose, and how it listens.
+//!
+//! Here: the table of routes and the bounds on connections. Not here: any handler.
+
+use std::io;
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use actix_web::dev::Server;
+use actix_web::http::KeepAlive;
+use actix_web::{App, HttpResponse, HttpServer, middleware, web};
+use interlock_wire::problem::Code;
+
+use crate::limits::ListenOptions;
+use crate::observe::observe;
+use crate::problem::Failure;
+use crate::state::AppState;
+use crate::{health, metrics, profile, test_clock};
+
+/// Binds the addresses and builds the server; it runs while the returned future is awaited, inside
+/// an `actix_web::rt::System`.
+///
+/// Stop it through [`Server::handle`]: a graceful stop accepts nothing more and waits for the
+/// requests under way. It takes no signals itself.
+///
+/// # Errors
+/// An address cannot be bound.
+pub fn server<D>(
+    state: AppState<D>,
+    options: &ListenOptions,
+) -> io::Result<(Server, Vec<SocketAddr>)>
+where
+    D: Clone + Send + Sync + 'static,
+{
+    let state = web::Data::new(state);
+    let app = move || {
+        let state = state.clone();
+        App::new()
+            .configure(move |config| routes(config, &state))
+            .default_service(web::to(not_found))
+            .wrap(middleware::from_fn(observe))
+    };
+    let mut server = HttpServer::new(app)
+        .workers(options.workers)
+        .backlog(options.backlog)
+        .max_connections(options.connections_per_worker_max)
+        .keep_alive(KeepAlive::Timeout(Duration::from_secs(
+            options.keep_alive_s,
+        )))
+        .client_request_timeout(Duration::from_millis(options.head_read_ms_max))
+        .client_disconnect_timeout(Duration::from_millis(options.disconnect_ms_max))
+        .shutdown_timeout(options.shutdown_s_max)
+        .disable_signals();
+    for address in &options.addresses {
+        server = server.bind(address)?;
+    }
+    let bound = server.addrs();
+    Ok((server.run(), bound))
+}
+
+/// The table of routes.
+pub fn routes<D>(config: &mut web::ServiceConfig, state: &web::Data<AppState<D>>)
+where
+    D: Clone + Send + Sync + 'static,
+{
+    config.app_data(state.clone());
+    let mut add = |path: &str, route: actix_web::Route| {
+        let resource = web::resource(path).route(route);
+        config.service(resource.default_service(web::to(wrong_method)));
+    };
+    add("/healthz", web::get().to(health::alive));
+    add("/readyz", web::get().to(health::ready::<D>));
+    add("/metrics", web::get().to(metrics::get::<D>));
+    add("/v1/sdk/profile", web::get().to(profile::profile::<D>));
+    add("/v1/sources/me", web::get().to(profile::me::<D>));
+    if let Some(clock) = &state.test_clock {
+        config.app_data(web::Data::from(clock.clone()));
+        config.service(
+            web::resource("/test/clock")
+                .route(web::get().to(test_clock::get))
+                .route(web::put().to(test_clock::put::<D>))
+                .default_service(web::to(wrong_method)),
+        );
+    }
+}
+
+async fn not_found() -> Result<HttpResponse, Failure> {
+    Err(Failure::new(
+        Code::NotFound,
+        "there is no such route; check the path",
+    ))
+}
+
+async fn wrong_method() -> Result<HttpResponse, Failure> {
+    Err(Failure::new(
+        Code::MethodNotAllowed,
+        "the route does not take this method; check the method",
+    ))
+}
