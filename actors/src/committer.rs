@@ -72,6 +72,12 @@ impl<M: Machine> Committer<M> {
         self
     }
 
+    /// The pacing of snapshots and truncation, to read.
+    #[must_use]
+    pub const fn keeper_ref(&self) -> &Keeper {
+        &self.keeper
+    }
+
     /// The pacing of snapshots and truncation.
     pub const fn keeper(&mut self) -> &mut Keeper {
         &mut self.keeper

@@ -1,16 +1,30 @@
 //! Who decides, in which order: shards, loans, the committer, recovery.
 //!
 //! Generic over [`interlock_domain::machine::Machine`]: nothing here names a product. The logic of
-//! a shard, the router and the committer are plain structs; `node` drives them with threads and
-//! actors, the simulator without either.
+//! a shard, the planner, the committer and the keeper are plain structs; `node` drives them with
+//! threads and actors, the simulator without either.
 
+mod commit_thread;
+mod metrics;
+mod recover_thread;
+
+pub mod clock;
 pub mod committer;
+pub mod credits;
+pub mod handle;
 pub mod keeper;
 pub mod message;
+pub mod node;
 pub mod partition;
 pub mod placement;
 pub mod plan;
+pub mod readiness;
 pub mod record;
 pub mod recovery;
 pub mod shard;
+pub mod shard_actor;
 pub mod stats;
+
+pub use clock::NodeClock;
+pub use handle::{Answer, NodeHandle, Refused, Submission};
+pub use node::{Failure, Node, NodeOptions, RecoveryReport, StartError};

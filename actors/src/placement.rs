@@ -129,7 +129,11 @@ mod tests {
                 (group_of(space).0, partitions)
             })
             .collect();
-        let frozen: Vec<(u16, Vec<u16>)> = vec![(0, vec![])];
+        let frozen: Vec<(u16, Vec<u16>)> = vec![
+            (40, vec![10397, 10468, 10316, 10347]),
+            (14, vec![3669, 3705, 3723, 3593]),
+            (49, vec![12672, 12672, 12706, 12580]),
+        ];
         assert_eq!(seen, frozen);
     }
 

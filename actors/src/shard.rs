@@ -54,8 +54,12 @@ pub(crate) struct Space<M: Machine> {
 /// What the shards of a node share: words of one bit each, no state of an entity.
 #[derive(Debug, Default)]
 pub struct Pressure {
-    /// Memory is above its bound.
+    /// Memory is above its bound: nothing new is reserved.
     pub full: AtomicBool,
+    /// Free disk space is below its bound: nothing new is reserved.
+    pub disk_low: AtomicBool,
+    /// The journal's tail is above its bound: intake waits for snapshots.
+    pub journal_full: AtomicBool,
     /// The wall clock and node time disagree.
     pub clock_suspect: AtomicBool,
 }

@@ -77,7 +77,8 @@ impl<M: Machine> Shard<M> {
             now,
             ..
         } = self;
-        let full = self.pressure.full.load(Ordering::Relaxed);
+        let full = self.pressure.full.load(Ordering::Relaxed)
+            || self.pressure.disk_low.load(Ordering::Relaxed);
         let clock_suspect = self.pressure.clock_suspect.load(Ordering::Relaxed);
         let decided = catch_unwind(AssertUnwindSafe(|| {
             let entities = views(partitions, transaction, item);

@@ -1,0 +1,201 @@
+//! The committer's thread: the queue of frames, the loop, and the orders to shards.
+//!
+//! Here: what is taken into one commit and when. The sync is the batching window: while it runs,
+//! shards fill the queue, and what waits then is the next commit. No timer.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use actix::Addr;
+use crossbeam_channel::{Receiver, RecvTimeoutError};
+use interlock_domain::machine::Machine;
+use interlock_storage::Log;
+use tokio::sync::watch;
+
+use crate::clock::{NodeClock, SKEW_MS_MAX};
+use crate::committer::{Committer, fail};
+use crate::keeper::Order;
+use crate::message::{Frame, Monotonic, ShardMessage};
+use crate::metrics::CommitMetrics;
+use crate::node::Failure;
+use crate::placement::shard_of;
+use crate::shard::Pressure;
+use crate::shard_actor::{Deliver, ShardActor};
+
+/// What comes through the committer's queue.
+#[derive(Debug)]
+pub(crate) enum Handed<M: Machine> {
+    /// A turn's frame.
+    Frame(Box<Frame<M>>),
+    /// Everything handed over before is to be committed, then the thread ends.
+    Stop,
+}
+
+/// Bounds of the loop.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CommitOptions {
+    /// A commit takes frames until it holds this much.
+    pub(crate) commit_bytes_max: usize,
+    /// Keys that one truncation step removes.
+    pub(crate) truncate_keys_max: usize,
+    /// Bound of the journal's tail.
+    pub(crate) journal_bytes_max: u64,
+    /// Free space below which reservations are refused, in bytes.
+    pub(crate) free_bytes_min: u64,
+}
+
+/// The loop's parts.
+pub(crate) struct CommitThread<M: Machine> {
+    pub(crate) committer: Committer<M>,
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) queue: Receiver<Handed<M>>,
+    pub(crate) shards: Vec<Addr<ShardActor<M>>>,
+    pub(crate) clock: NodeClock,
+    pub(crate) pressure: Arc<Pressure>,
+    pub(crate) failure: watch::Sender<Option<Failure>>,
+    pub(crate) metrics: CommitMetrics,
+    pub(crate) options: CommitOptions,
+}
+
+/// Longest sleep: the wall clock and the disk are looked at this often.
+const LOOK: Duration = Duration::from_secs(1);
+
+impl<M: Machine> CommitThread<M> {
+    /// Runs until it is stopped or the log fails.
+    pub(crate) fn run(mut self) {
+        let mut looked = None;
+        loop {
+            let now = self.clock.mono();
+            if looked.is_none_or(|at: Monotonic| now.0 - at.0 >= 1_000_000_000) {
+                looked = Some(now);
+                self.look();
+            }
+            let mut frames = Vec::new();
+            let stop = self.take(&mut frames);
+            if !frames.is_empty() && !self.commit(frames) {
+                self.drain();
+                return;
+            }
+            if stop {
+                return;
+            }
+            if !self.keep() {
+                self.drain();
+                return;
+            }
+        }
+    }
+
+    /// Takes what waits, up to the bound; answers whether to stop.
+    fn take(&self, frames: &mut Vec<Frame<M>>) -> bool {
+        let mut bytes = 0;
+        let mut next = match self.queue.recv_timeout(self.sleep()) {
+            Ok(handed) => Some(handed),
+            Err(RecvTimeoutError::Timeout) => None,
+            Err(RecvTimeoutError::Disconnected) => return true,
+        };
+        while let Some(handed) = next {
+            match handed {
+                Handed::Stop => return true,
+                Handed::Frame(frame) => {
+                    bytes += frame.bytes();
+                    frames.push(*frame);
+                }
+            }
+            if bytes >= self.options.commit_bytes_max {
+                return false;
+            }
+            next = self.queue.try_recv().ok();
+        }
+        false
+    }
+
+    fn sleep(&self) -> Duration {
+        if self.committer.keeper_ref().truncation_due() {
+            return Duration::ZERO;
+        }
+        let Some(at) = self.committer.keeper_ref().wake_at() else {
+            return LOOK;
+        };
+        let now = self.clock.mono().0;
+        Duration::from_nanos(at.0.saturating_sub(now)).clamp(Duration::from_millis(1), LOOK)
+    }
+
+    fn commit(&mut self, frames: Vec<Frame<M>>) -> bool {
+        let started = self.clock.mono();
+        match self.committer.commit(frames, started) {
+            Ok(committed) => {
+                let took = self.clock.mono().0.saturating_sub(started.0);
+                self.metrics
+                    .committed(committed, took, self.log.journal_size());
+                true
+            }
+            Err(error) => {
+                self.fail(error.to_string());
+                false
+            }
+        }
+    }
+
+    /// Snapshots and truncation, a step of each.
+    fn keep(&mut self) -> bool {
+        let journal = self.log.journal_size();
+        let over = journal.bytes > self.options.journal_bytes_max;
+        self.pressure.journal_full.store(over, Ordering::Relaxed);
+        if let Some(order) = self.committer.keeper().poll(self.clock.mono(), journal) {
+            self.order(order);
+        }
+        match self.committer.truncate(self.options.truncate_keys_max) {
+            Ok(_) => true,
+            Err(error) => {
+                self.fail(error.to_string());
+                false
+            }
+        }
+    }
+
+    fn order(&self, order: Order) {
+        let (partition, message) = match order {
+            Order::Begin {
+                partition,
+                snapshot,
+                position,
+            } => (
+                partition,
+                ShardMessage::SnapshotBegin {
+                    partition,
+                    snapshot,
+                    position,
+                },
+            ),
+            Order::Slice(partition) => (partition, ShardMessage::SnapshotSlice(partition)),
+        };
+        let shards = u16::try_from(self.shards.len()).expect("a node has few shards");
+        self.shards[usize::from(shard_of(partition, shards))].do_send(Deliver(message));
+    }
+
+    /// Looks at the wall clock and the disk.
+    fn look(&self) {
+        let skew = self.clock.compare();
+        self.pressure
+            .clock_suspect
+            .store(skew.abs() > SKEW_MS_MAX, Ordering::Relaxed);
+        let free = self.log.free_bytes();
+        let low = free.is_some_and(|free| free < self.options.free_bytes_min);
+        self.pressure.disk_low.store(low, Ordering::Relaxed);
+        self.metrics.looked(skew, free, self.committer.keeper_ref());
+    }
+
+    fn fail(&self, cause: String) {
+        tracing::error!(%cause, "the log refused a commit: the node goes down");
+        self.failure.send_replace(Some(Failure::Storage(cause)));
+    }
+
+    /// After a failure everything that waits, or still comes, is told so.
+    fn drain(&self) {
+        while let Ok(Handed::Frame(frame)) = self.queue.recv() {
+            fail(*frame);
+        }
+    }
+}

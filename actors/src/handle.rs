@@ -1,0 +1,281 @@
+//! The entrance of a node: what a request worker calls.
+//!
+//! Here: credits, readiness, planning, sending to shards, collecting the answers. Not here: HTTP.
+//! Cloneable; how it queues is nobody's business.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use actix::Addr;
+use interlock_domain::ids::IdStream;
+use interlock_domain::machine::{Machine, Undecided};
+use tokio::sync::mpsc;
+
+use crate::clock::NodeClock;
+use crate::credits::{Credits, OutOfCredits, Permit};
+pub use crate::message::Answer;
+use crate::message::{Monotonic, ShardMessage, Sink};
+use crate::placement::{group_of, partition_of};
+use crate::plan::{Numbered, Request, plan};
+use crate::readiness::Readiness;
+use crate::shard::Pressure;
+use crate::shard_actor::{Deliver, ShardActor};
+
+/// Commands that came in one request.
+#[derive(Debug)]
+pub struct Submission<M: Machine> {
+    /// The commands, all of one space, at least one.
+    pub commands: Vec<M::Command>,
+    /// The rules they were parsed with.
+    pub policy: Arc<M::Policy>,
+    /// How long the caller waits, from now.
+    pub deadline: Duration,
+    /// What they take of the bound on bytes in flight.
+    pub bytes: usize,
+}
+
+/// Why a whole submission was turned away; none of its commands was taken.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    /// The space has too much in flight.
+    Busy {
+        /// When to come back, in seconds.
+        retry_after_s: u32,
+    },
+    /// The node has too much in flight, or snapshots cannot keep up with the journal.
+    Overloaded {
+        /// When to come back, in seconds.
+        retry_after_s: u32,
+    },
+    /// The node is stopping.
+    Stopping,
+}
+
+/// What the entrance and the node share.
+pub(crate) struct Entrance<M: Machine> {
+    pub(crate) shards: Vec<Addr<ShardActor<M>>>,
+    pub(crate) credits: Arc<Credits>,
+    pub(crate) clock: NodeClock,
+    pub(crate) readiness: Readiness,
+    pub(crate) pressure: Arc<Pressure>,
+    pub(crate) stopping: AtomicBool,
+}
+
+/// Asks a node to decide.
+pub struct NodeHandle<M: Machine> {
+    pub(crate) entrance: Arc<Entrance<M>>,
+}
+
+impl<M: Machine> Clone for NodeHandle<M> {
+    fn clone(&self) -> Self {
+        Self {
+            entrance: Arc::clone(&self.entrance),
+        }
+    }
+}
+
+impl<M: Machine> fmt::Debug for NodeHandle<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("NodeHandle")
+    }
+}
+
+/// Takes the answers of one submission; holds its credits until the last command is done with.
+struct Channel<R> {
+    answers: mpsc::Sender<Vec<(u32, Answer<R>)>>,
+    _permit: Permit,
+}
+
+impl<R: Send> Sink<R> for Channel<R> {
+    fn deliver(&self, answers: Vec<(u32, Answer<R>)>) {
+        // There is room for a message per command; it fails only when the client has gone.
+        drop(self.answers.try_send(answers));
+    }
+
+    fn gone(&self) -> bool {
+        self.answers.is_closed()
+    }
+}
+
+impl<M: Machine> NodeHandle<M> {
+    /// Decides the commands, in order where they share an entity, and answers each, in order, once
+    /// what it changed is durable. Dropping the future drops what is not decided yet.
+    ///
+    /// # Errors
+    /// When the node takes no more; nothing was decided then.
+    pub async fn submit(
+        &self,
+        submission: Submission<M>,
+    ) -> Result<Vec<Answer<M::Reply>>, Refused> {
+        let Submission {
+            commands,
+            policy,
+            deadline,
+            bytes,
+        } = submission;
+        let Some(first) = commands.first() else {
+            return Ok(Vec::new());
+        };
+        let entrance = &*self.entrance;
+        if entrance.stopping.load(Ordering::Acquire) {
+            return Err(Refused::Stopping);
+        }
+        if entrance.pressure.journal_full.load(Ordering::Relaxed) {
+            return Err(Refused::Overloaded { retry_after_s: 1 });
+        }
+        let group = group_of(M::space(first));
+        let permit = entrance
+            .credits
+            .take(group, commands.len(), bytes)
+            .map_err(refusal)?;
+        let nanos = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
+        let deadline = Monotonic(entrance.clock.mono().0.saturating_add(nanos));
+        let mut answers: Vec<Option<Answer<M::Reply>>> = std::iter::repeat_with(|| None)
+            .take(commands.len())
+            .collect();
+        let commands = number(commands);
+        let commands = if entrance.readiness.all() {
+            commands
+        } else {
+            self.wait_until_rebuilt(commands, &policy, deadline, &mut answers)
+                .await
+        };
+        if !commands.is_empty() {
+            self.ask(commands, policy, deadline, permit, &mut answers)
+                .await;
+        }
+        Ok(answers
+            .into_iter()
+            .map(|answer| answer.unwrap_or(Answer::Unavailable))
+            .collect())
+    }
+
+    /// Sends the commands to their shards and collects the answers.
+    async fn ask(
+        &self,
+        commands: Vec<Numbered<M::Command>>,
+        policy: Arc<M::Policy>,
+        deadline: Monotonic,
+        permit: Permit,
+        answers: &mut [Option<Answer<M::Reply>>],
+    ) {
+        let mut open = commands.len();
+        let (sender, mut receiver) = mpsc::channel(open);
+        let shards = u16::try_from(self.entrance.shards.len()).expect("a node has few shards");
+        {
+            let sink = Arc::new(Channel {
+                answers: sender,
+                _permit: permit,
+            });
+            let request = Request {
+                sink,
+                policy,
+                deadline,
+                shards,
+            };
+            self.send(plan::<M>(&request, commands));
+        }
+        while open > 0 {
+            // All senders gone with answers open: the node went down in between.
+            let Some(some) = receiver.recv().await else {
+                return;
+            };
+            for (index, answer) in some {
+                open -= 1;
+                answers[index as usize] = Some(answer);
+            }
+        }
+    }
+
+    fn send(&self, transactions: Vec<Box<crate::message::Transaction<M>>>) {
+        let shards = &self.entrance.shards;
+        let time = self.entrance.clock.now();
+        let mut by_shard: Vec<Vec<_>> = std::iter::repeat_with(Vec::new)
+            .take(shards.len())
+            .collect();
+        for transaction in transactions {
+            let shard = transaction.places.first().map_or(0, |place| place.shard);
+            by_shard[usize::from(shard)].push(transaction);
+        }
+        for (shard, transactions) in shards.iter().zip(by_shard) {
+            if !transactions.is_empty() {
+                let work = ShardMessage::Work {
+                    time,
+                    returns: Vec::new(),
+                    transactions,
+                };
+                shard.do_send(Deliver(work));
+            }
+        }
+    }
+
+    /// Answers at once what the product answers while partitions are rebuilt, and waits with the
+    /// rest until they are; gives back what can be decided.
+    async fn wait_until_rebuilt(
+        &self,
+        commands: Vec<Numbered<M::Command>>,
+        policy: &M::Policy,
+        deadline: Monotonic,
+        answers: &mut [Option<Answer<M::Reply>>],
+    ) -> Vec<Numbered<M::Command>> {
+        let entrance = &*self.entrance;
+        let mut changes = entrance.readiness.watch();
+        let mut ids = IdStream::new(random_seed());
+        let mut left = Vec::with_capacity(commands.len());
+        for one in commands {
+            let why = Undecided::Rebuilding;
+            let now = entrance.clock.now();
+            let reply = match self.rebuilt(&one.command) {
+                true => None,
+                false => M::undecided(&one.command, policy, why, now, &mut ids),
+            };
+            match reply {
+                Some(reply) => answers[one.index as usize] = Some(Answer::Decided(reply)),
+                None => left.push(one),
+            }
+        }
+        while !left.iter().all(|one| self.rebuilt(&one.command)) {
+            let now = entrance.clock.mono().0;
+            let wait = Duration::from_nanos(deadline.0.saturating_sub(now));
+            let changed = tokio::time::timeout(wait, changes.changed()).await;
+            if wait.is_zero() || changed.is_err() {
+                for one in left {
+                    answers[one.index as usize] = Some(Answer::NotDecided(Undecided::Rebuilding));
+                }
+                return Vec::new();
+            }
+        }
+        left
+    }
+
+    fn rebuilt(&self, command: &M::Command) -> bool {
+        let readiness = &self.entrance.readiness;
+        readiness.all()
+            || M::keys(command)
+                .iter()
+                .all(|key| readiness.is(partition_of(key)))
+    }
+}
+
+fn number<C>(commands: Vec<C>) -> Vec<Numbered<C>> {
+    (0..)
+        .zip(commands)
+        .map(|(index, command)| Numbered { index, command })
+        .collect()
+}
+
+const fn refusal(reached: OutOfCredits) -> Refused {
+    match reached {
+        OutOfCredits::Group => Refused::Busy { retry_after_s: 1 },
+        OutOfCredits::Node => Refused::Overloaded { retry_after_s: 1 },
+    }
+}
+
+/// A seed from the operating system.
+pub(crate) fn random_seed() -> [u8; 32] {
+    let mut seed = [0; 32];
+    getrandom::fill(&mut seed).expect("the operating system has random bytes");
+    seed
+}

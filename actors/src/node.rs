@@ -1,0 +1,411 @@
+//! A node: the shards, the committer and recovery put together on their threads.
+//!
+//! Here: starting, stopping, failing. Not here: any decision. One Arbiter thread for each shard, one
+//! committer thread, one recovery thread for each shard that ends when its partitions are rebuilt.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use actix::{Actor, Addr, Arbiter};
+use crossbeam_channel::Sender;
+use interlock_domain::ids::IdStream;
+use interlock_domain::key::SpaceId;
+use interlock_domain::machine::Machine;
+use interlock_storage::{GROUPS, Group, Log, LogError};
+use tokio::sync::{oneshot, watch};
+
+use crate::clock::{ClockRefused, NodeClock};
+use crate::commit_thread::{CommitOptions, CommitThread, Handed};
+use crate::committer::Committer;
+use crate::credits::{CreditOptions, Credits};
+use crate::handle::{Entrance, NodeHandle, random_seed};
+use crate::keeper::{Keeper, KeeperOptions};
+use crate::message::{Done, Frame, ShardMessage, Waiter};
+use crate::metrics::{CommitMetrics, ShardMetrics};
+use crate::readiness::Readiness;
+use crate::recover_thread::{self, Recovery};
+use crate::shard::{Pressure, Shard, ShardOptions};
+use crate::shard_actor::{Deliver, Leave, Peers, ShardActor};
+
+/// Every bound and pace of a node. `config.toml` has the units, defaults and bounds.
+#[derive(Clone, Copy, Debug)]
+pub struct NodeOptions {
+    /// Shards, each one thread.
+    pub shards: u16,
+    /// Commands a shard decides before its turn ends.
+    pub turn_commands_max: usize,
+    /// Transactions that may wait for one entity.
+    pub queue_per_entity_max: usize,
+    /// Entities in one slice of a snapshot.
+    pub slice_entities_max: usize,
+    /// Entities a sweep looks at in one turn.
+    pub sweep_entities_max: usize,
+    /// Time between sweeps of a shard.
+    pub sweep_interval: Duration,
+    /// Bounds at the entrance.
+    pub credits: CreditOptions,
+    /// A commit takes frames until it holds this many bytes.
+    pub commit_bytes_max: usize,
+    /// Snapshot paces and the bound of the journal's tail.
+    pub keeper: KeeperOptions,
+    /// Keys that one truncation step removes.
+    pub truncate_keys_max: usize,
+    /// Free space below which new reservations are refused, in bytes.
+    pub free_bytes_min: u64,
+    /// Accept a wall clock that disagrees with the last record.
+    pub accept_clock: bool,
+    /// Keep the last partition unrebuilt that long; for tests.
+    pub recovery_hold: Option<Duration>,
+}
+
+/// Why a node could not start.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// The log refused.
+    #[error(transparent)]
+    Log(#[from] LogError),
+    /// The clock refused.
+    #[error(transparent)]
+    Clock(#[from] ClockRefused),
+    /// A thread could not be started.
+    #[error("a thread could not be started: {0}")]
+    Thread(String),
+}
+
+/// Why a node went down.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The log refused a commit or its outcome is unknown.
+    Storage(String),
+    /// The log could not be read.
+    Recovery(String),
+    /// The clock disagrees with the log.
+    Clock(String),
+    /// A bug outside `decide`.
+    Bug(String),
+}
+
+/// What recovery found.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RecoveryReport {
+    /// Entities in memory.
+    pub entities: u64,
+    /// Partitions with anything in them.
+    pub partitions: u64,
+    /// Records read from the journal's tail.
+    pub records: u64,
+    /// Snapshots read.
+    pub snapshots: u64,
+    /// How long it took, in milliseconds.
+    pub millis: u64,
+}
+
+/// A running node.
+pub struct Node<M: Machine> {
+    handle: NodeHandle<M>,
+    arbiters: Vec<Arbiter>,
+    committer: Sender<Handed<M>>,
+    thread: Option<JoinHandle<()>>,
+    failure: watch::Receiver<Option<Failure>>,
+    recovered: watch::Receiver<Option<RecoveryReport>>,
+}
+
+impl<M: Machine> fmt::Debug for Node<M> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "Node({} shards)", self.arbiters.len())
+    }
+}
+
+impl<M: Machine> Node<M> {
+    /// Starts a node over an open log. Returns at once; recovery runs on its own threads, and
+    /// commands that need a partition wait at the entrance until it is rebuilt. Call it within an
+    /// actix system.
+    ///
+    /// # Errors
+    /// When the groups cannot be acquired or a thread cannot be started.
+    pub fn start(
+        log: Arc<dyn Log>,
+        policies: Vec<(SpaceId, Arc<M::Policy>)>,
+        clock: NodeClock,
+        options: NodeOptions,
+    ) -> Result<Self, StartError> {
+        let started = clock.mono();
+        let groups: Vec<Group> = (0..GROUPS).map(Group).collect();
+        let owned = log.acquire(&groups)?;
+        let pressure = Arc::new(Pressure::default());
+        let (failure, failures) = watch::channel(None);
+        // A frame holds at least one credit, or is one of the few a shard makes by itself.
+        let room = options.credits.commands_max + usize::from(options.shards) * 64 + 1_024;
+        let (sender, queue) = crossbeam_channel::bounded(room);
+        let start = ShardStart {
+            sender: &sender,
+            clock: &clock,
+            pressure: &pressure,
+            failure: &failure,
+        };
+        let (arbiters, shards) = start_shards::<M>(options, &start);
+        for (space, policy) in policies {
+            for shard in &shards {
+                shard.do_send(Deliver(ShardMessage::Policy {
+                    space,
+                    policy: Arc::clone(&policy),
+                }));
+            }
+        }
+        let epoch = owned
+            .iter()
+            .map(|owned| owned.epoch.0)
+            .max()
+            .unwrap_or_default();
+        let keeper = Keeper::new(options.keeper, log.coverage(), epoch);
+        let thread = CommitThread {
+            committer: Committer::new(Arc::clone(&log), &owned, keeper),
+            log: Arc::clone(&log),
+            queue,
+            shards: shards.clone(),
+            clock: clock.clone(),
+            pressure: Arc::clone(&pressure),
+            failure: failure.clone(),
+            metrics: CommitMetrics::new(),
+            options: CommitOptions {
+                commit_bytes_max: options.commit_bytes_max,
+                truncate_keys_max: options.truncate_keys_max,
+                journal_bytes_max: options.keeper.journal_bytes_max,
+                free_bytes_min: options.free_bytes_min,
+            },
+        };
+        let readiness = Readiness::default();
+        let (report, recovered) = watch::channel(None);
+        let recovery = Recovery {
+            log,
+            shards: shards.clone(),
+            clock: clock.clone(),
+            readiness: readiness.clone(),
+            accept_clock: options.accept_clock,
+            hold: options.recovery_hold,
+            started,
+            failure,
+            report,
+        };
+        // The committer starts first: what recovery releases may be decided at once.
+        let thread = spawn("interlock-commit", move || thread.run())?;
+        spawn("interlock-recover", move || recover_thread::run(recovery))?;
+        let entrance = Entrance {
+            shards,
+            credits: Credits::new(options.credits),
+            clock,
+            readiness,
+            pressure,
+            stopping: AtomicBool::new(false),
+        };
+        let handle = NodeHandle {
+            entrance: Arc::new(entrance),
+        };
+        let committer = sender;
+        Ok(Self {
+            handle,
+            arbiters,
+            committer,
+            thread: Some(thread),
+            failure: failures,
+            recovered,
+        })
+    }
+
+    /// Asks the node.
+    #[must_use]
+    pub fn handle(&self) -> NodeHandle<M> {
+        self.handle.clone()
+    }
+
+    /// Which partitions are rebuilt.
+    #[must_use]
+    pub fn readiness(&self) -> Readiness {
+        self.handle.entrance.readiness.clone()
+    }
+
+    /// What slows or stops new reservations; the owner of the memory bound sets `full`.
+    #[must_use]
+    pub fn pressure(&self) -> Arc<Pressure> {
+        Arc::clone(&self.handle.entrance.pressure)
+    }
+
+    /// Resolves when every partition is rebuilt; `None` when the node failed before.
+    pub async fn recovered(&self) -> Option<RecoveryReport> {
+        let mut recovered = self.recovered.clone();
+        let report = recovered.wait_for(Option::is_some).await.ok()?;
+        *report
+    }
+
+    /// Resolves when the node goes down by itself.
+    pub async fn failed(&self) -> Failure {
+        let mut failure = self.failure.clone();
+        let seen = failure.wait_for(Option::is_some).await;
+        match seen.map(|failure| failure.clone()) {
+            Ok(Some(failure)) => failure,
+            Ok(None) | Err(_) => Failure::Bug("the node's threads ended".to_owned()),
+        }
+    }
+
+    /// Takes no more, waits until everything in flight is answered (at most `patience`), commits
+    /// what was handed over, and ends the threads.
+    pub async fn stop(mut self, patience: Duration) {
+        self.handle.entrance.stopping.store(true, Ordering::Release);
+        let drained = async {
+            while self.handle.entrance.credits.in_flight() > 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        if tokio::time::timeout(patience, drained).await.is_err() {
+            tracing::warn!("commands were still in flight when patience ended");
+        }
+        for shard in &self.handle.entrance.shards {
+            shard.do_send(Leave);
+        }
+        drop(self.committer.send(Handed::Stop));
+        if let Some(thread) = self.thread.take() {
+            let joined = tokio::task::spawn_blocking(move || thread.join()).await;
+            if !matches!(joined, Ok(Ok(()))) {
+                tracing::error!("the committer's thread panicked");
+            }
+        }
+        for arbiter in self.arbiters.drain(..) {
+            arbiter.stop();
+        }
+    }
+}
+
+impl<M: Machine> NodeHandle<M> {
+    /// A space's rules changed: takes effect on each shard at the start of its next turn.
+    pub fn set_policy(&self, space: SpaceId, policy: &Arc<M::Policy>) {
+        for shard in &self.entrance.shards {
+            shard.do_send(Deliver(ShardMessage::Policy {
+                space,
+                policy: Arc::clone(policy),
+            }));
+        }
+    }
+
+    /// Looks at every entity that may be due, on every shard; resolves when what that changed is
+    /// durable. False when the node is going down.
+    pub async fn sweep_all(&self) -> bool {
+        let mut waits = Vec::new();
+        for shard in &self.entrance.shards {
+            let (waiter, wait) = waiter();
+            shard.do_send(Deliver(ShardMessage::SweepAll(waiter)));
+            waits.push(wait);
+        }
+        for wait in waits {
+            if !wait.await.unwrap_or(false) {
+                return false;
+            }
+        }
+        true
+    }
+
+    /// The node's clock.
+    #[must_use]
+    pub fn clock(&self) -> &NodeClock {
+        &self.entrance.clock
+    }
+}
+
+impl<M: Machine> Node<M> {
+    /// Writes values outside the groups (spaces, keys) through the committer, in order with the
+    /// frames; resolves when they are durable. False when the node is going down.
+    pub async fn write_meta(&self, meta: Vec<(Vec<u8>, Option<Vec<u8>>)>) -> bool {
+        let (waiter, wait) = waiter();
+        let frame = Frame {
+            meta,
+            waiters: vec![waiter],
+            ..Frame::default()
+        };
+        if self
+            .committer
+            .try_send(Handed::Frame(Box::new(frame)))
+            .is_err()
+        {
+            return false;
+        }
+        wait.await.unwrap_or(false)
+    }
+}
+
+/// A waiter of a frame and the future it resolves.
+fn waiter() -> (Waiter, oneshot::Receiver<bool>) {
+    let (sender, receiver) = oneshot::channel();
+    let (once, slot) = crossbeam_channel::bounded(1);
+    drop(once.try_send(sender));
+    (Waiter(Arc::new(Tell(slot))), receiver)
+}
+
+/// Resolves a oneshot the first time it is told.
+struct Tell(crossbeam_channel::Receiver<oneshot::Sender<bool>>);
+
+impl Done for Tell {
+    fn done(&self, durable: bool) {
+        if let Ok(sender) = self.0.try_recv() {
+            // Nobody listens any more when the caller has gone.
+            sender.send(durable).ok();
+        }
+    }
+}
+
+/// What every shard is started with.
+struct ShardStart<'a, M: Machine> {
+    sender: &'a Sender<Handed<M>>,
+    clock: &'a NodeClock,
+    pressure: &'a Arc<Pressure>,
+    failure: &'a watch::Sender<Option<Failure>>,
+}
+
+fn start_shards<M: Machine>(
+    options: NodeOptions,
+    start: &ShardStart<'_, M>,
+) -> (Vec<Arbiter>, Vec<Addr<ShardActor<M>>>) {
+    let mut arbiters = Vec::new();
+    let mut shards = Vec::new();
+    for index in 0..options.shards {
+        let shard_options = ShardOptions {
+            index,
+            shards: options.shards,
+            turn_commands_max: options.turn_commands_max,
+            queue_per_entity_max: options.queue_per_entity_max,
+            slice_entities_max: options.slice_entities_max,
+            sweep_entities_max: options.sweep_entities_max,
+        };
+        let ids = IdStream::new(random_seed());
+        let shard = Shard::new(shard_options, ids, Arc::clone(start.pressure));
+        let actor = ShardActor::new(
+            shard,
+            start.sender.clone(),
+            start.clock.clone(),
+            start.failure.clone(),
+            ShardMetrics::new(index),
+            options.sweep_interval,
+        );
+        let arbiter = Arbiter::new();
+        shards.push(ShardActor::start_in_arbiter(&arbiter.handle(), move |_| {
+            actor
+        }));
+        arbiters.push(arbiter);
+    }
+    for shard in &shards {
+        shard.do_send(Peers(shards.clone()));
+    }
+    (arbiters, shards)
+}
+
+/// Starts a named thread.
+pub(crate) fn spawn(
+    name: &str,
+    run: impl FnOnce() + Send + 'static,
+) -> Result<JoinHandle<()>, StartError> {
+    std::thread::Builder::new()
+        .name(name.to_owned())
+        .spawn(run)
+        .map_err(|error| StartError::Thread(error.to_string()))
+}
