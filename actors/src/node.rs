@@ -14,7 +14,7 @@ use crossbeam_channel::Sender;
 use interlock_domain::ids::IdStream;
 use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Machine;
-use interlock_storage::{GROUPS, Group, Log, LogError};
+use interlock_storage::{GROUPS, Group, Log, LogError, Owned};
 use tokio::sync::{oneshot, watch};
 
 use crate::clock::{ClockRefused, NodeClock};
@@ -137,32 +137,16 @@ impl<M: Machine> Node<M> {
         let owned = log.acquire(&groups)?;
         let pressure = Arc::new(Pressure::default());
         let (failure, failures) = watch::channel(None);
-        // A frame holds at least one credit, or is one of the few a shard makes by itself.
-        let room = options.credits.commands_max + usize::from(options.shards) * 64 + 1_024;
-        let (sender, queue) = crossbeam_channel::bounded(room);
+        let (sender, queue) = crossbeam_channel::bounded(options.frames_max());
         let start = ShardStart {
             sender: &sender,
             clock: &clock,
             pressure: &pressure,
             failure: &failure,
         };
-        let (arbiters, shards) = start_shards::<M>(options, &start);
-        for (space, policy) in policies {
-            for shard in &shards {
-                shard.do_send(Deliver(ShardMessage::Policy {
-                    space,
-                    policy: Arc::clone(&policy),
-                }));
-            }
-        }
-        let epoch = owned
-            .iter()
-            .map(|owned| owned.epoch.0)
-            .max()
-            .unwrap_or_default();
-        let keeper = Keeper::new(options.keeper, log.coverage(), epoch);
+        let (arbiters, shards) = start_shards::<M>(options, &start, policies);
         let thread = CommitThread {
-            committer: Committer::new(Arc::clone(&log), &owned, keeper),
+            committer: committer(&log, &owned, options.keeper),
             log: Arc::clone(&log),
             queue,
             shards: shards.clone(),
@@ -170,13 +154,10 @@ impl<M: Machine> Node<M> {
             pressure: Arc::clone(&pressure),
             failure: failure.clone(),
             metrics: CommitMetrics::new(),
-            options: CommitOptions {
-                commit_bytes_max: options.commit_bytes_max,
-                truncate_keys_max: options.truncate_keys_max,
-                journal_bytes_max: options.keeper.journal_bytes_max,
-                free_bytes_min: options.free_bytes_min,
-            },
+            options: options.commit(),
         };
+        // The committer starts first: what recovery releases may be decided at once.
+        let thread = spawn("interlock-commit", move || thread.run())?;
         let readiness = Readiness::default();
         let (report, recovered) = watch::channel(None);
         let recovery = Recovery {
@@ -190,26 +171,27 @@ impl<M: Machine> Node<M> {
             failure,
             report,
         };
-        // The committer starts first: what recovery releases may be decided at once.
-        let thread = spawn("interlock-commit", move || thread.run())?;
         spawn("interlock-recover", move || recover_thread::run(recovery))?;
+        let credits = Credits::new(options.credits);
+        let stopping = AtomicBool::new(false);
         let entrance = Entrance {
             shards,
-            credits: Credits::new(options.credits),
+            credits,
             clock,
             readiness,
             pressure,
-            stopping: AtomicBool::new(false),
+            stopping,
         };
         let handle = NodeHandle {
             entrance: Arc::new(entrance),
         };
         let committer = sender;
+        let thread = Some(thread);
         Ok(Self {
             handle,
             arbiters,
             committer,
-            thread: Some(thread),
+            thread,
             failure: failures,
             recovered,
         })
@@ -354,6 +336,48 @@ impl Done for Tell {
     }
 }
 
+fn committer<M: Machine>(
+    log: &Arc<dyn Log>,
+    owned: &[Owned],
+    options: KeeperOptions,
+) -> Committer<M> {
+    let epoch = owned
+        .iter()
+        .map(|owned| owned.epoch.0)
+        .max()
+        .unwrap_or_default();
+    let keeper = Keeper::new(options, log.coverage(), epoch);
+    Committer::new(Arc::clone(log), owned, keeper)
+}
+
+impl NodeOptions {
+    /// Room in the committer's queue. A frame holds at least one credit, or is one of the few that
+    /// a shard makes by itself (a sweep, a slice).
+    const fn frames_max(&self) -> usize {
+        self.credits.commands_max + self.shards as usize * 64 + 1_024
+    }
+
+    const fn commit(&self) -> CommitOptions {
+        CommitOptions {
+            commit_bytes_max: self.commit_bytes_max,
+            truncate_keys_max: self.truncate_keys_max,
+            journal_bytes_max: self.keeper.journal_bytes_max,
+            free_bytes_min: self.free_bytes_min,
+        }
+    }
+
+    const fn shard(&self, index: u16) -> ShardOptions {
+        ShardOptions {
+            index,
+            shards: self.shards,
+            turn_commands_max: self.turn_commands_max,
+            queue_per_entity_max: self.queue_per_entity_max,
+            slice_entities_max: self.slice_entities_max,
+            sweep_entities_max: self.sweep_entities_max,
+        }
+    }
+}
+
 /// What every shard is started with.
 struct ShardStart<'a, M: Machine> {
     sender: &'a Sender<Handed<M>>,
@@ -362,23 +386,18 @@ struct ShardStart<'a, M: Machine> {
     failure: &'a watch::Sender<Option<Failure>>,
 }
 
+type Shards<M> = (Vec<Arbiter>, Vec<Addr<ShardActor<M>>>);
+
 fn start_shards<M: Machine>(
     options: NodeOptions,
     start: &ShardStart<'_, M>,
-) -> (Vec<Arbiter>, Vec<Addr<ShardActor<M>>>) {
+    policies: Vec<(SpaceId, Arc<M::Policy>)>,
+) -> Shards<M> {
     let mut arbiters = Vec::new();
     let mut shards = Vec::new();
     for index in 0..options.shards {
-        let shard_options = ShardOptions {
-            index,
-            shards: options.shards,
-            turn_commands_max: options.turn_commands_max,
-            queue_per_entity_max: options.queue_per_entity_max,
-            slice_entities_max: options.slice_entities_max,
-            sweep_entities_max: options.sweep_entities_max,
-        };
         let ids = IdStream::new(random_seed());
-        let shard = Shard::new(shard_options, ids, Arc::clone(start.pressure));
+        let shard = Shard::new(options.shard(index), ids, Arc::clone(start.pressure));
         let actor = ShardActor::new(
             shard,
             start.sender.clone(),
@@ -395,6 +414,13 @@ fn start_shards<M: Machine>(
     }
     for shard in &shards {
         shard.do_send(Peers(shards.clone()));
+        for (space, policy) in &policies {
+            let policy = Arc::clone(policy);
+            shard.do_send(Deliver(ShardMessage::Policy {
+                space: *space,
+                policy,
+            }));
+        }
     }
     (arbiters, shards)
 }

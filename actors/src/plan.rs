@@ -55,7 +55,7 @@ pub fn plan<M: Machine>(
         return vec![transaction(request, commands, keys)];
     }
     let roots = components(&keys);
-    let mut members: HashMap<usize, (Vec<Numbered<M::Command>>, Vec<KeyList>)> = HashMap::new();
+    let mut members: HashMap<usize, Component<M>> = HashMap::new();
     let mut order = Vec::new();
     for ((root, command), keys) in roots.into_iter().zip(commands).zip(keys) {
         let (commands, key_lists) = members.entry(root).or_insert_with(|| {
@@ -71,6 +71,9 @@ pub fn plan<M: Machine>(
         .map(|(commands, keys)| transaction(request, commands, keys))
         .collect()
 }
+
+/// Commands that share entities, with the keys of each.
+type Component<M> = (Vec<Numbered<<M as Machine>::Command>>, Vec<KeyList>);
 
 /// For each command the number of the first command of its component.
 fn components(keys: &[KeyList]) -> Vec<usize> {

@@ -26,14 +26,14 @@ impl<M: Machine> Shard<M> {
     /// Takes a transaction as far as it goes here: decides it, forwards it, or queues it.
     pub(super) fn acquire(&mut self, mut transaction: Box<Transaction<M>>) {
         if !self.drop_undecidable(&mut transaction) {
-            self.release(transaction);
+            self.release(*transaction);
             return;
         }
         loop {
             match self.next(&transaction) {
                 Next::Decide => {
                     self.decide(&mut transaction);
-                    self.release(transaction);
+                    self.release(*transaction);
                     return;
                 }
                 Next::Lend => {
@@ -106,7 +106,7 @@ impl<M: Machine> Shard<M> {
             for item in transaction.items.drain(..) {
                 self.frame.answer(item.reply_to, Answer::Busy);
             }
-            self.release(transaction);
+            self.release(*transaction);
         }
     }
 
@@ -131,8 +131,8 @@ impl<M: Machine> Shard<M> {
 
     /// Gives the entities of a transaction back: those that live here at once, others with the
     /// messages of this turn, after its frame.
-    pub(super) fn release(&mut self, transaction: Box<Transaction<M>>) {
-        let Transaction { places, held, .. } = *transaction;
+    pub(super) fn release(&mut self, transaction: Transaction<M>) {
+        let Transaction { places, held, .. } = transaction;
         for (place, held) in places.into_iter().zip(held) {
             if place.shard == self.options.index {
                 self.come_home(place, held);
