@@ -43,6 +43,8 @@ pub struct NodeOptions {
     pub slice_entities_max: usize,
     /// Entities a sweep looks at in one turn.
     pub sweep_entities_max: usize,
+    /// Entities a space may have; above it nothing new is reserved.
+    pub entities_per_space_max: u64,
     /// Time between sweeps of a shard.
     pub sweep_interval: Duration,
     /// Bounds at the entrance.
@@ -374,6 +376,8 @@ impl NodeOptions {
             queue_per_entity_max: self.queue_per_entity_max,
             slice_entities_max: self.slice_entities_max,
             sweep_entities_max: self.sweep_entities_max,
+            entities_per_space_max: (self.entities_per_space_max / self.shards as u64)
+                .cast_signed(),
         }
     }
 }

@@ -35,6 +35,8 @@ enum State<M: Machine> {
 struct Lent<M: Machine> {
     /// Who needs it next, first come first served.
     queue: VecDeque<Box<Transaction<M>>>,
+    /// It did not exist when it was lent.
+    absent: bool,
     /// A snapshot waits for it: it is encoded when it comes home, before the queue is served.
     snapshot_due: bool,
 }
@@ -106,6 +108,26 @@ impl<M: Machine> fmt::Debug for Partition<M> {
             .field("away", &self.away)
             .finish_non_exhaustive()
     }
+}
+
+/// What becomes of an entity that comes home.
+pub(crate) enum Home<M: Machine> {
+    /// It goes to the transaction that waited longest.
+    Next(Box<Transaction<M>>, Held<M>),
+    /// It stays; `born` when it did not exist when it left.
+    Stays {
+        /// It is new.
+        born: bool,
+    },
+}
+
+/// The mark of an entity that was lent just now.
+fn mark<M: Machine>(absent: bool) -> State<M> {
+    State::Lent(Box::new(Lent {
+        queue: VecDeque::new(),
+        absent,
+        snapshot_due: false,
+    }))
 }
 
 /// What a look-up found.
@@ -206,16 +228,10 @@ impl<M: Machine> Partition<M> {
 
     /// Lends an entity that is home or absent.
     pub(crate) fn lend(&mut self, key: &EntityKey) -> Held<M> {
-        let lent = || {
-            State::Lent(Box::new(Lent {
-                queue: VecDeque::new(),
-                snapshot_due: false,
-            }))
-        };
         self.away += 1;
         if let Some(slot) = self.map.get_mut(&MapKey(*key)) {
             let version = slot.version;
-            return match std::mem::replace(&mut slot.state, lent()) {
+            return match std::mem::replace(&mut slot.state, mark(false)) {
                 State::Home(entity) => Held {
                     entity: Some(entity),
                     version,
@@ -228,7 +244,7 @@ impl<M: Machine> Partition<M> {
             MapKey(*key),
             Slot {
                 version,
-                state: lent(),
+                state: mark(true),
             },
         );
         Held {
@@ -260,11 +276,7 @@ impl<M: Machine> Partition<M> {
 
     /// An entity comes home. With somebody waiting it goes to the first of them at once, and the
     /// mark stays, so that a newcomer cannot overtake.
-    pub(crate) fn come_home(
-        &mut self,
-        key: &EntityKey,
-        held: Held<M>,
-    ) -> Option<(Box<Transaction<M>>, Held<M>)> {
+    pub(crate) fn come_home(&mut self, key: &EntityKey, held: Held<M>) -> Home<M> {
         let map_key = MapKey(*key);
         let Some(Slot {
             state: State::Lent(lent),
@@ -282,8 +294,9 @@ impl<M: Machine> Partition<M> {
             }
         }
         if let Some(next) = lent.queue.pop_front() {
-            return Some((next, held));
+            return Home::Next(next, held);
         }
+        let born = lent.absent && held.entity.is_some();
         self.away -= 1;
         match held.entity {
             Some(entity) => {
@@ -299,7 +312,7 @@ impl<M: Machine> Partition<M> {
                 self.map.remove(&map_key);
             }
         }
-        None
+        Home::Stays { born }
     }
 
     /// Removes an entity for good and raises the floor. Refused while a snapshot of the partition

@@ -15,7 +15,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use interlock_domain::ids::IdStream;
-use interlock_domain::key::SpaceId;
+use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::machine::Machine;
 use interlock_domain::time::Timestamp;
 use interlock_storage::{Partition as PartitionId, SnapshotSlice};
@@ -44,6 +44,8 @@ pub struct ShardOptions {
     pub slice_entities_max: usize,
     /// Entities a sweep looks at in one turn.
     pub sweep_entities_max: usize,
+    /// This shard's share of the entities a space may have; keyed hashes spread them evenly.
+    pub entities_per_space_max: i64,
 }
 
 /// What a space's commands are decided with.
@@ -69,6 +71,8 @@ pub struct Shard<M: Machine> {
     options: ShardOptions,
     partitions: Vec<Option<Box<Partition<M>>>>,
     spaces: HashMap<SpaceId, Space<M>>,
+    /// Entities at home here, by space.
+    entities: HashMap<SpaceId, i64>,
     /// Transactions that arrived and were not looked at yet; bounded by the credits.
     inbox: VecDeque<Box<Transaction<M>>>,
     /// Transactions that were handed the entity they waited for; they go before the inbox.
@@ -124,6 +128,7 @@ impl<M: Machine> Shard<M> {
             options,
             partitions: std::iter::repeat_with(|| None).take(PARTITIONS).collect(),
             spaces: HashMap::new(),
+            entities: HashMap::new(),
             inbox: VecDeque::new(),
             ready: VecDeque::new(),
             frame: Frame::default(),
@@ -262,8 +267,17 @@ impl<M: Machine> Shard<M> {
                 .is_none_or(|old| old.is_empty()),
             "a partition is adopted before anything is decided on it"
         );
-        partition.each_home(&mut |key, _, _| self.stats.count(key.kind, 1));
+        partition.each_home(&mut |key, _, _| {
+            self.stats.count(key.kind, 1);
+            *self.entities.entry(key.space).or_insert(0) += 1;
+        });
         self.partitions[at] = Some(partition);
+    }
+
+    /// Counts an entity gained or lost at home.
+    fn count(&mut self, key: &EntityKey, change: i64) {
+        self.stats.count(key.kind, change);
+        *self.entities.entry(key.space).or_insert(0) += change;
     }
 
     fn partition(&mut self, id: PartitionId) -> &mut Partition<M> {

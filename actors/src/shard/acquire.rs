@@ -7,7 +7,7 @@ use interlock_domain::machine::{Machine, Undecided};
 
 use super::Shard;
 use crate::message::{Answer, Return, Transaction};
-use crate::partition::{Found, Held, Partition};
+use crate::partition::{Found, Held, Home, Partition};
 use crate::placement::Place;
 
 /// What the shard of a transaction's next entity found.
@@ -57,13 +57,17 @@ impl<M: Machine> Shard<M> {
     /// An entity comes home: the first transaction that waits for it becomes ready with it.
     pub(super) fn come_home(&mut self, place: Place, held: Held<M>) {
         let partition = self.partition(place.partition);
-        let next = partition.come_home(&place.key, held);
+        let home = partition.come_home(&place.key, held);
         if partition.snapshot_unblocked() {
             self.slices_due.push_back(place.partition);
         }
-        if let Some((mut transaction, held)) = next {
-            transaction.held.push(held);
-            self.ready.push_back(transaction);
+        match home {
+            Home::Next(mut transaction, held) => {
+                transaction.held.push(held);
+                self.ready.push_back(transaction);
+            }
+            Home::Stays { born: true } => self.count(&place.key, 1),
+            Home::Stays { born: false } => {}
         }
     }
 

@@ -7,6 +7,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use interlock_domain::key::SpaceId;
 use interlock_domain::machine::{Context, Decision, Entities, Machine, Versioned, View};
 use smallvec::SmallVec;
 
@@ -71,15 +72,14 @@ impl<M: Machine> Shard<M> {
         item: &Item<M>,
         policy: &M::Policy,
     ) -> Option<Decided<M>> {
+        let full = self.is_full(&transaction.space);
+        let clock_suspect = self.pressure.clock_suspect.load(Ordering::Relaxed);
         let Self {
             partitions,
             ids,
             now,
             ..
         } = self;
-        let full = self.pressure.full.load(Ordering::Relaxed)
-            || self.pressure.disk_low.load(Ordering::Relaxed);
-        let clock_suspect = self.pressure.clock_suspect.load(Ordering::Relaxed);
         let decided = catch_unwind(AssertUnwindSafe(|| {
             let entities = views(partitions, transaction, item);
             let mut context = Context {
@@ -92,11 +92,23 @@ impl<M: Machine> Shard<M> {
             M::decide(&entities, &item.command, &mut context)
         }));
         let decision = decided.ok()?;
-        let steps = self.steps(transaction, item, &decision);
         let written = catch_unwind(AssertUnwindSafe(|| {
-            self.write_record(transaction, policy.version(), &decision, &steps)
+            let steps = self.steps(transaction, item, &decision);
+            self.write_record(transaction, policy.version(), &decision, &steps)?;
+            Ok::<_, postcard::Error>(steps)
         }));
-        matches!(written, Ok(Ok(()))).then_some((decision, steps))
+        let steps = written.ok()?.ok()?;
+        Some((decision, steps))
+    }
+
+    /// May nothing new be reserved? Memory or disk are at their bound, or the space is.
+    fn is_full(&self, space: &SpaceId) -> bool {
+        self.pressure.full.load(Ordering::Relaxed)
+            || self.pressure.disk_low.load(Ordering::Relaxed)
+            || self
+                .entities
+                .get(space)
+                .is_some_and(|&count| count >= self.options.entities_per_space_max)
     }
 
     /// Numbers the decision's events by entity.
@@ -191,11 +203,10 @@ impl<M: Machine> Shard<M> {
                 Some(held) => apply_held(held, *step, event, key.kind),
                 None => {
                     let partition = transaction.places[step.at].partition;
-                    self.partition(partition).apply(key, step.version, event);
+                    if self.partition(partition).apply(key, step.version, event) {
+                        self.count(key, 1);
+                    }
                 }
-            }
-            if step.created {
-                self.stats.count(key.kind, 1);
             }
         }
         let group = group_of(transaction.space);

@@ -105,7 +105,7 @@ impl<M: Machine> Shard<M> {
                 self.sweep_record(&place, version + 1, Change::Purged, None);
                 self.partition(place.partition).purge(&key, version + 1);
                 self.stats.purged += 1;
-                self.stats.count(key.kind, -1);
+                self.count(&key, -1);
             }
         }
     }
