@@ -4,19 +4,223 @@
 //! routes (`api`), the wire's shapes (`wire`), durability (`actors`, `storage`). The rules are
 //! `docs/spec/contact.md`; § numbers in comments are its.
 
+mod add_suppression;
+pub mod budget;
+pub mod channel;
+mod check;
 pub mod claim;
 pub mod command;
 pub mod customer;
+mod declare_contact_made;
+mod declare_effect;
 pub mod effect;
 pub mod entity;
 pub mod event;
+#[cfg(any(test, feature = "fixtures"))]
+pub mod fixture;
+mod lift_suppression;
 pub mod name;
 pub mod note;
 pub mod object;
+mod observe_message;
 pub mod policy;
 pub mod reason;
+mod rebind;
 pub mod receipt;
 pub mod reply;
+mod reserve_effect;
+mod settle_effect;
 pub mod suppression;
 pub mod text;
 pub mod window;
+
+use std::convert::Infallible;
+
+use crate::contact::command::{Body, Command};
+use crate::contact::customer::Customer;
+use crate::contact::effect::Effect;
+use crate::contact::entity::ContactEntity;
+use crate::contact::event::Event;
+use crate::contact::note::Note;
+use crate::contact::object::Object;
+use crate::contact::policy::Policy;
+use crate::contact::receipt::Receipt;
+use crate::contact::reply::Reply;
+use crate::ids::IdStream;
+use crate::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
+use crate::machine::{Broken, Context, Decision, Entities, Machine, Sweep, Undecided};
+use crate::time::Timestamp;
+
+/// The contact machine.
+#[derive(Debug)]
+pub struct Contact;
+
+impl Machine for Contact {
+    type Entity = ContactEntity;
+    type Command = Command;
+    type Event = Event;
+    type Reply = Reply;
+    type Note = Note;
+    type Notice = Infallible;
+    type Policy = Policy;
+
+    const PRODUCT: u8 = 1;
+    const FORMAT: u16 = 1;
+    const NAME: &'static str = "contact";
+
+    fn space(command: &Command) -> SpaceId {
+        command.space
+    }
+
+    fn keys(command: &Command) -> KeyList {
+        let named = |kind, hash: KeyHash| key(command.space, kind, hash);
+        let mut keys = KeyList::new();
+        keys.extend(
+            command
+                .receipt
+                .map(|known| named(Kind::Receipt, known.hash)),
+        );
+        match &command.body {
+            Body::Check(check) => {
+                keys.extend(check.effect.map(|effect| named(Kind::Effect, effect.hash)));
+                keys.extend(check.customer.map(|hash| named(Kind::Customer, hash)));
+                keys.extend(check.object.map(|hash| named(Kind::Object, hash)));
+            }
+            Body::ReserveEffect(reserve) => keys.push(named(Kind::Effect, reserve.effect.hash)),
+            Body::SettleEffect(settle) => keys.push(named(Kind::Effect, settle.effect)),
+            Body::DeclareEffect(declare) => keys.push(named(Kind::Effect, declare.effect)),
+            Body::DeclareContactMade(declare) => {
+                keys.extend(declare.customer.map(|hash| named(Kind::Customer, hash)));
+            }
+            Body::AddSuppression(add) => keys.push(named(Kind::Customer, add.customer)),
+            Body::LiftSuppression(lift) => keys.push(named(Kind::Customer, lift.customer)),
+            Body::ObserveMessage(observe) => keys.push(named(Kind::Customer, observe.customer)),
+        }
+        keys
+    }
+
+    fn decide(
+        entities: &Entities<'_, ContactEntity>,
+        command: &Command,
+        context: &mut Context<'_, Policy>,
+    ) -> Decision<Self> {
+        if let Some(reply) = receipt::repeated(entities, command, context.now) {
+            return Decision::read(reply);
+        }
+        let mut decision = match &command.body {
+            Body::Check(body) => check::decide(entities, command, body, context),
+            Body::ReserveEffect(body) => reserve_effect::decide(entities, command, body, context),
+            Body::SettleEffect(body) => settle_effect::decide(entities, command, body, context),
+            Body::DeclareContactMade(body) => {
+                declare_contact_made::decide(entities, command, body, context)
+            }
+            Body::DeclareEffect(body) => declare_effect::decide(entities, command, body, context),
+            Body::AddSuppression(body) => add_suppression::decide(entities, command, body, context),
+            Body::LiftSuppression(body) => {
+                lift_suppression::decide(entities, command, body, context)
+            }
+            Body::ObserveMessage(body) => observe_message::decide(entities, command, body, context),
+        };
+        receipt::keep(&mut decision, command, context.policy, context.now);
+        decision
+    }
+
+    fn empty(kind: Kind) -> ContactEntity {
+        match kind {
+            Kind::Receipt => ContactEntity::Receipt(Box::new(Receipt::EMPTY)),
+            Kind::Effect => ContactEntity::Effect(Effect::EMPTY),
+            Kind::Customer => ContactEntity::Customer(Box::<Customer>::default()),
+            Kind::Object => ContactEntity::Object(Box::<Object>::default()),
+            Kind::Directory | Kind::Handoff | Kind::SpaceBudget | Kind::Feed => {
+                unreachable!("no command touches a {}", kind.name())
+            }
+        }
+    }
+
+    fn apply(entity: &mut ContactEntity, event: &Event) {
+        match (entity, event) {
+            (ContactEntity::Effect(effect), Event::EffectReserved(event)) => effect.reserve(event),
+            (ContactEntity::Effect(effect), Event::EffectSettled(event)) => effect.settle(event),
+            (ContactEntity::Customer(known), Event::ContactCounted(event)) => known.count(event),
+            (ContactEntity::Customer(known), Event::ContactMade(event)) => known.make(event),
+            (ContactEntity::Customer(known), Event::TokenSeen(event)) => known.see_token(event),
+            (ContactEntity::Customer(known), Event::SuppressionAdded(event)) => {
+                known.suppress(event);
+            }
+            (ContactEntity::Customer(known), Event::SuppressionLifted(event)) => {
+                known.lift(event.entry);
+            }
+            (ContactEntity::Customer(known), Event::MessageSeen(event)) => {
+                known.see_message(event);
+            }
+            (ContactEntity::Receipt(receipt), Event::ReceiptKept(event)) => {
+                receipt.clone_from(event);
+            }
+            (
+                ContactEntity::Effect(_)
+                | ContactEntity::Customer(_)
+                | ContactEntity::Object(_)
+                | ContactEntity::Receipt(_),
+                _,
+            ) => unreachable!("an event of another kind of entity"),
+        }
+    }
+
+    fn due(entity: &ContactEntity) -> Option<Timestamp> {
+        match entity {
+            ContactEntity::Effect(effect) => effect.due(),
+            ContactEntity::Customer(customer) => customer.due(),
+            ContactEntity::Object(object) => Some(object.due()),
+            ContactEntity::Receipt(receipt) => Some(receipt.until),
+        }
+    }
+
+    fn sweep(entity: &ContactEntity, now: Timestamp) -> Sweep<Event> {
+        match Self::due(entity) {
+            Some(due) if due <= now => Sweep::Purge,
+            Some(_) | None => Sweep::Keep,
+        }
+    }
+
+    fn check(entity: &ContactEntity) -> Result<(), Broken> {
+        match entity {
+            ContactEntity::Effect(effect) => effect.check(),
+            ContactEntity::Customer(customer) => customer.check(),
+            ContactEntity::Object(object) => object.check(),
+            ContactEntity::Receipt(_) => Ok(()),
+        }
+    }
+
+    fn rebind(command: &mut Command, policy: &Policy) -> Result<(), Reply> {
+        rebind::rebind(command, policy)
+    }
+
+    fn undecided(
+        command: &Command,
+        policy: &Policy,
+        why: Undecided,
+        now: Timestamp,
+        ids: &mut IdStream,
+    ) -> Option<Reply> {
+        match &command.body {
+            Body::Check(body) => check::undecided(body, policy, why, now, ids),
+            Body::ReserveEffect(_)
+            | Body::SettleEffect(_)
+            | Body::DeclareContactMade(_)
+            | Body::DeclareEffect(_)
+            | Body::AddSuppression(_)
+            | Body::LiftSuppression(_)
+            | Body::ObserveMessage(_) => None,
+        }
+    }
+
+    fn outcome(reply: &Reply) -> (&'static str, &'static str) {
+        reply.outcome()
+    }
+}
+
+/// The name of an entity of this product.
+#[must_use]
+pub const fn key(space: SpaceId, kind: Kind, hash: KeyHash) -> EntityKey {
+    EntityKey { kind, space, hash }
+}

@@ -9,6 +9,7 @@ use crate::contact::name::{AgentId, IntentId, TaskId};
 use crate::contact::reply::{LockView, OwnerView};
 use crate::contact::text::Text;
 use crate::ids::Id;
+use crate::machine::Broken;
 use crate::time::Timestamp;
 
 /// What a claim is. Stored: append only.
@@ -171,4 +172,17 @@ pub fn governing<'a>(claims: impl Iterator<Item = &'a Claim>, now: Timestamp) ->
     claims
         .filter(|claim| claim.is_live(now))
         .min_by_key(|claim| claim.strictness())
+}
+
+/// C4: no two claims of one target have one epoch.
+pub(super) fn check_epochs(epochs: impl Iterator<Item = u64>) -> Result<(), Broken> {
+    let mut epochs: Vec<u64> = epochs.collect();
+    epochs.sort_unstable();
+    if epochs.windows(2).any(|pair| pair[0] == pair[1]) {
+        return Err(Broken {
+            invariant: "C4",
+            seen: "two claims of one target have one epoch".to_owned(),
+        });
+    }
+    Ok(())
 }

@@ -5,11 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contact::claim::Claim;
+use crate::contact::claim::{Claim, check_epochs};
+use crate::contact::event::{ContactCounted, ContactMade, MessageSeen, TokenSeen};
 use crate::contact::name::{ChannelId, PurposeId};
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
 use crate::ids::Id;
+use crate::machine::Broken;
 use crate::time::Timestamp;
 
 /// What is known of a customer.
@@ -33,6 +35,12 @@ pub struct Customer {
 
 /// How many named tokens a customer keeps.
 pub const TOKENS_KEPT: usize = 32;
+
+/// For how many hours a named token is kept; a token lives two minutes, a late declaration hours.
+const TOKEN_KEPT_HOURS: u16 = 24;
+
+/// The share of contacts without a slice of their own.
+pub const UNSLICED: u64 = 0;
 
 /// One contact. 40 bytes: a busy space keeps tens of millions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,4 +101,204 @@ pub struct Commitment {
     pub holds: bool,
     /// Until when; `None`: no end.
     pub until: Option<Timestamp>,
+}
+
+fn hours_after(at: Timestamp, hours: u16) -> Timestamp {
+    at.plus_s(i64::from(hours) * 3_600)
+}
+
+impl Contact {
+    /// When it is forgotten.
+    #[must_use]
+    pub fn until(&self) -> Timestamp {
+        hours_after(self.at, self.keep_hours)
+    }
+
+    /// Whether a declaration may cite it: an `allow` made it.
+    #[must_use]
+    pub const fn is_decision(&self) -> bool {
+        match self.state {
+            ContactState::Reserved | ContactState::Made => true,
+            ContactState::Declared => false,
+        }
+    }
+}
+
+impl Customer {
+    /// The decision of this customer and purpose that a declaration cites, when it is still held.
+    #[must_use]
+    pub fn held_decision(&self, id: Id, purpose: PurposeId, now: Timestamp) -> Option<&Contact> {
+        self.contacts
+            .iter()
+            .rev()
+            .find(|contact| contact.id == id)
+            .filter(|contact| contact.purpose == purpose && contact.is_decision())
+            .filter(|contact| now < contact.until())
+    }
+
+    /// Whether a declaration already named this token.
+    #[must_use]
+    pub fn has_seen_token(&self, jti: Id) -> bool {
+        self.tokens.iter().any(|token| token.jti == jti)
+    }
+
+    /// When the customer last wrote on a channel.
+    #[must_use]
+    pub fn last_message(&self, channel: ChannelId) -> Option<Timestamp> {
+        let found = self.messages.iter().find(|last| last.channel == channel);
+        found.map(|last| last.at)
+    }
+
+    pub(super) fn count(&mut self, event: &ContactCounted) {
+        self.contacts.retain(|contact| event.at < contact.until());
+        // Most customers have one or two contacts; doubling would waste half of them.
+        self.contacts.reserve_exact(1);
+        self.contacts.push(Contact {
+            at: event.at,
+            share: event.share,
+            id: event.id,
+            purpose: event.purpose,
+            keep_hours: event.keep_hours,
+            state: if event.decided {
+                ContactState::Reserved
+            } else {
+                ContactState::Declared
+            },
+        });
+        self.keep_newest(event.purpose, usize::from(event.keep_newest));
+    }
+
+    /// Drops contacts of a purpose that are neither among its newest nor among their share's.
+    fn keep_newest(&mut self, purpose: PurposeId, newest: usize) {
+        let of_purpose = |contact: &&Contact| contact.purpose == purpose;
+        if self.contacts.iter().filter(of_purpose).count() <= newest {
+            return;
+        }
+        let mut newer = 0;
+        let mut newer_by_share = std::collections::BTreeMap::<u64, usize>::new();
+        let mut kept: Vec<Contact> = Vec::with_capacity(self.contacts.len());
+        for contact in self.contacts.iter().rev() {
+            if contact.purpose != purpose {
+                kept.push(*contact);
+                continue;
+            }
+            let newer_of_share = newer_by_share.entry(contact.share).or_default();
+            if newer < newest || *newer_of_share < newest {
+                kept.push(*contact);
+            }
+            newer += 1;
+            *newer_of_share += 1;
+        }
+        kept.reverse();
+        self.contacts = kept;
+    }
+
+    pub(super) fn make(&mut self, event: &ContactMade) {
+        let cited = self
+            .contacts
+            .iter_mut()
+            .find(|contact| contact.id == event.id);
+        if let Some(contact) = cited {
+            contact.state = ContactState::Made;
+        }
+    }
+
+    pub(super) fn see_token(&mut self, event: &TokenSeen) {
+        if event.reused {
+            self.tokens_reused = self.tokens_reused.saturating_add(1);
+        }
+        self.tokens.retain(|token| {
+            token.jti != event.jti && event.at < hours_after(token.at, TOKEN_KEPT_HOURS)
+        });
+        if self.tokens.len() >= TOKENS_KEPT {
+            self.tokens.remove(0);
+        }
+        self.tokens.push(SeenToken {
+            jti: event.jti,
+            at: event.at,
+        });
+    }
+
+    pub(super) fn suppress(&mut self, suppression: &Suppression) {
+        let now = suppression.since;
+        self.suppressions.retain(|known| {
+            let is_over = known.until.is_some_and(|until| until <= now);
+            known.entry == suppression.entry || !is_over
+        });
+        let known = self
+            .suppressions
+            .iter_mut()
+            .find(|known| known.entry == suppression.entry);
+        match known {
+            Some(known) => *known = suppression.clone(),
+            None => self.suppressions.push(suppression.clone()),
+        }
+    }
+
+    pub(super) fn lift(&mut self, entry: Id) {
+        self.suppressions.retain(|known| known.entry != entry);
+    }
+
+    pub(super) fn see_message(&mut self, event: &MessageSeen) {
+        let seen = LastMessage {
+            channel: event.channel,
+            at: event.occurred_at,
+            keep_hours: event.keep_hours,
+        };
+        let known = self
+            .messages
+            .iter_mut()
+            .find(|last| last.channel == event.channel);
+        match known {
+            Some(known) if known.at < seen.at => *known = seen,
+            Some(_) => {}
+            None => self.messages.push(seen),
+        }
+    }
+
+    /// When nothing about the customer is left to remember: the last of all ends; `None` when
+    /// something has no end. What ends earlier goes with the next event, not with one of its own.
+    #[must_use]
+    pub fn due(&self) -> Option<Timestamp> {
+        let mut last = Timestamp(i64::MIN);
+        for contact in &self.contacts {
+            last = last.max(contact.until());
+        }
+        for suppression in &self.suppressions {
+            last = last.max(suppression.until?);
+        }
+        for claim in &self.claims {
+            last = last.max(claim.until);
+        }
+        for message in &self.messages {
+            last = last.max(hours_after(message.at, message.keep_hours));
+        }
+        for token in &self.tokens {
+            last = last.max(hours_after(token.at, TOKEN_KEPT_HOURS));
+        }
+        for commitment in self.commitments.iter().filter(|known| known.holds) {
+            last = last.max(commitment.until?);
+        }
+        Some(last)
+    }
+
+    /// C1 and C4, as far as one state shows them.
+    pub(super) fn check(&self) -> Result<(), Broken> {
+        let back = self.contacts.windows(2).any(|pair| pair[1].at < pair[0].at);
+        if back {
+            return Err(Broken {
+                invariant: "C1",
+                seen: "a contact is older than the one counted before it".to_owned(),
+            });
+        }
+        let mut ids: Vec<Id> = self.contacts.iter().map(|contact| contact.id).collect();
+        ids.sort_unstable();
+        if ids.windows(2).any(|pair| pair[0] == pair[1]) {
+            return Err(Broken {
+                invariant: "C1",
+                seen: "one decision is counted twice".to_owned(),
+            });
+        }
+        check_epochs(self.claims.iter().map(|claim| claim.epoch))
+    }
 }

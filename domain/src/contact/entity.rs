@@ -23,3 +23,41 @@ pub enum ContactEntity {
     /// The outcome of an `Idempotency-Key`.
     Receipt(Box<Receipt>),
 }
+
+impl ContactEntity {
+    /// The effect, if it is one.
+    #[must_use]
+    pub fn as_effect(&self) -> Option<&Effect> {
+        match self {
+            Self::Effect(effect) => Some(effect),
+            Self::Customer(_) | Self::Object(_) | Self::Receipt(_) => None,
+        }
+    }
+
+    /// The customer, if it is one.
+    #[must_use]
+    pub fn as_customer(&self) -> Option<&Customer> {
+        match self {
+            Self::Customer(customer) => Some(customer),
+            Self::Effect(_) | Self::Object(_) | Self::Receipt(_) => None,
+        }
+    }
+
+    /// The object, if it is one.
+    #[must_use]
+    pub fn as_object(&self) -> Option<&Object> {
+        match self {
+            Self::Object(object) => Some(object),
+            Self::Effect(_) | Self::Customer(_) | Self::Receipt(_) => None,
+        }
+    }
+
+    /// The receipt, if it is one.
+    #[must_use]
+    pub fn as_receipt(&self) -> Option<&Receipt> {
+        match self {
+            Self::Receipt(receipt) => Some(receipt),
+            Self::Effect(_) | Self::Customer(_) | Self::Object(_) => None,
+        }
+    }
+}

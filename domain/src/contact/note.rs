@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
-use crate::contact::command::{Direction, Route};
+use crate::contact::command::{Command, Direction, Route};
 use crate::contact::name::{ChannelId, PurposeId, SourceId};
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::ids::Id;
@@ -45,4 +45,20 @@ pub enum Noted {
     Refused(Refusal),
     /// A declaration that found nothing of its own to change.
     NothingToChange,
+}
+
+impl Note {
+    /// A note of a decision about nothing in particular; callers fill in what they know.
+    pub(super) fn new(command: &Command, decision: Noted) -> Self {
+        Self {
+            route: command.route,
+            source: command.source,
+            decision_id: None,
+            decision,
+            reasons: SmallVec::new(),
+            purpose: None,
+            channel: None,
+            direction: None,
+        }
+    }
 }

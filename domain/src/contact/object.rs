@@ -4,7 +4,9 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contact::claim::{Claim, TaskLock};
+use crate::contact::claim::{Claim, TaskLock, check_epochs};
+use crate::machine::Broken;
+use crate::time::Timestamp;
 
 /// What is known of an object.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -13,4 +15,36 @@ pub struct Object {
     pub claims: Vec<Claim>,
     /// Locks on its tasks, live or ended.
     pub locks: Vec<TaskLock>,
+}
+
+impl Object {
+    /// When nothing about it is left to remember: the last claim or lock ends.
+    #[must_use]
+    pub fn due(&self) -> Timestamp {
+        let claims = self.claims.iter().map(|claim| claim.until);
+        let locks = self.locks.iter().map(|lock| lock.until);
+        claims.chain(locks).max().unwrap_or(Timestamp(i64::MIN))
+    }
+
+    /// C3 and C4, as far as one state shows them.
+    pub(super) fn check(&self) -> Result<(), Broken> {
+        for (index, lock) in self.locks.iter().enumerate() {
+            let overlaps = |other: &&TaskLock| {
+                other.task == lock.task && other.since < lock.until && lock.since < other.until
+            };
+            if self
+                .locks
+                .iter()
+                .skip(index + 1)
+                .any(|other| overlaps(&other))
+            {
+                return Err(Broken {
+                    invariant: "C3",
+                    seen: "two locks of one task overlap".to_owned(),
+                });
+            }
+        }
+        let claims = self.claims.iter().map(|claim| claim.epoch);
+        check_epochs(claims.chain(self.locks.iter().map(|lock| lock.epoch)))
+    }
 }

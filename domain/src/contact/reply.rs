@@ -40,6 +40,32 @@ pub enum Reply {
     Undeclared(Member),
 }
 
+impl Reply {
+    /// Words for metrics: the outcome and its reason, both of a bounded set.
+    #[must_use]
+    pub fn outcome(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Check(check) => {
+                let reason = check.reasons.first();
+                (
+                    check.verdict.slug(),
+                    reason.map_or("none", |known| known.slug()),
+                )
+            }
+            Self::Effect(effect) if effect.created => ("reserved", "none"),
+            Self::Effect(effect) => (effect.state.slug(), "none"),
+            Self::Declared(declared) if declared.accepted => ("accepted", "none"),
+            Self::Declared(_) => ("turned_down", "none"),
+            Self::Observed => ("observed", "none"),
+            Self::Refused(refusal) => ("refused", refusal.slug()),
+            Self::Conflict => ("refused", "idempotency_conflict"),
+            Self::NotFound => ("refused", "not_found"),
+            Self::Capacity => ("refused", "capacity"),
+            Self::Undeclared(member) => ("undeclared", member.name()),
+        }
+    }
+}
+
 /// A member of a request that names something declared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Member {

@@ -1,0 +1,66 @@
+//! `suppression.lifted`: what the same source added is taken out (`docs/spec/contact.md` §15, §17).
+//!
+//! Here: which entries a lift names: the same source's for that purpose and channel, in whatever
+//! window. Entries of others are never touched. Not here: what an entry stops (`check`).
+
+use smallvec::SmallVec;
+
+use crate::contact::command::{Command, LiftSuppression};
+use crate::contact::entity::ContactEntity;
+use crate::contact::event::{Event, SuppressionLifted};
+use crate::contact::note::{Note, Noted};
+use crate::contact::policy::Policy;
+use crate::contact::reply::{DeclareReply, Reply};
+use crate::contact::suppression::Suppression;
+use crate::contact::{Contact, key};
+use crate::key::{EntityKey, Kind};
+use crate::machine::{Context, Decision, Entities};
+
+/// Decides the declaration.
+pub(super) fn decide(
+    entities: &Entities<'_, ContactEntity>,
+    command: &Command,
+    lift: &LiftSuppression,
+    context: &Context<'_, Policy>,
+) -> Decision<Contact> {
+    let now = context.now;
+    let entity = key(command.space, Kind::Customer, lift.customer);
+    let customer = entities.get(&entity).and_then(ContactEntity::as_customer);
+    let known = customer.map_or(&[][..], |customer| &customer.suppressions);
+    let is_named = |entry: &&Suppression| {
+        entry.source == command.source
+            && entry.purpose == lift.purpose
+            && entry.channel == lift.channel
+            && entry.in_force(now)
+    };
+    let events: SmallVec<[(EntityKey, Event); 4]> = known
+        .iter()
+        .filter(is_named)
+        .map(|entry| {
+            let lifted = SuppressionLifted {
+                entry: entry.entry,
+                at: now,
+            };
+            (entity, Event::SuppressionLifted(lifted))
+        })
+        .collect();
+    let accepted = !events.is_empty();
+    let decision = if accepted {
+        Noted::Accepted
+    } else {
+        Noted::NothingToChange
+    };
+    Decision {
+        events,
+        reply: Reply::Declared(DeclareReply {
+            accepted,
+            decision_id: None,
+        }),
+        note: Some(Note {
+            purpose: Some(lift.purpose),
+            channel: lift.channel,
+            ..Note::new(command, decision)
+        }),
+        notices: Vec::new(),
+    }
+}

@@ -1,0 +1,76 @@
+//! A command under a newer policy than it was parsed with.
+//!
+//! Here: whether the newer policy still declares every name of the command. Numbers come from the
+//! names alone, so nothing is resolved anew. Not here: what the newer rules are; `decide` reads
+//! them from its context.
+
+use crate::contact::command::{Body, Command};
+use crate::contact::name::{ChannelId, GatewayId, PurposeId, ReasonId};
+use crate::contact::policy::Policy;
+use crate::contact::reply::{Member, Reply};
+
+/// Checks the command's names.
+pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
+    let names = Names(policy);
+    match &command.body {
+        Body::Check(check) => {
+            names.purpose(check.purpose)?;
+            names.channel(check.channel)?;
+            names.gateway(check.gateway)
+        }
+        Body::DeclareContactMade(declare) => {
+            names.purpose(declare.purpose)?;
+            names.channel(Some(declare.channel))?;
+            names.gateway(declare.gateway)
+        }
+        Body::AddSuppression(add) => {
+            names.purpose_or_any(add.purpose)?;
+            names.channel(add.channel)?;
+            names.reason(add.reason)
+        }
+        Body::LiftSuppression(lift) => {
+            names.purpose_or_any(lift.purpose)?;
+            names.channel(lift.channel)
+        }
+        Body::ObserveMessage(observe) => names.channel(Some(observe.channel)),
+        Body::ReserveEffect(_) | Body::SettleEffect(_) | Body::DeclareEffect(_) => Ok(()),
+    }
+}
+
+struct Names<'a>(&'a Policy);
+
+impl Names<'_> {
+    fn purpose(&self, id: PurposeId) -> Result<(), Reply> {
+        declared(self.0.purpose_rules(id), Member::Purpose)
+    }
+
+    fn purpose_or_any(&self, id: PurposeId) -> Result<(), Reply> {
+        if id == PurposeId::ANY {
+            return Ok(());
+        }
+        self.purpose(id)
+    }
+
+    fn channel(&self, id: Option<ChannelId>) -> Result<(), Reply> {
+        id.map_or(Ok(()), |id| {
+            declared(self.0.channel_rules(id), Member::Channel)
+        })
+    }
+
+    fn gateway(&self, id: Option<GatewayId>) -> Result<(), Reply> {
+        id.map_or(Ok(()), |id| {
+            declared(self.0.gateway_rules(id), Member::GatewayId)
+        })
+    }
+
+    fn reason(&self, id: ReasonId) -> Result<(), Reply> {
+        declared(self.0.reason_rules(id), Member::Reason)
+    }
+}
+
+fn declared<T>(found: Option<T>, member: Member) -> Result<(), Reply> {
+    match found {
+        Some(_) => Ok(()),
+        None => Err(Reply::Undeclared(member)),
+    }
+}
