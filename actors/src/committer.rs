@@ -13,14 +13,9 @@ use interlock_storage::{
     Append, AppendError, Commit, Epoch, Group, Log, LogError, Owned, Sequence, SnapshotSeal,
 };
 
+use crate::bus::Notices;
 use crate::keeper::Keeper;
 use crate::message::{Answer, Frame, HeldAnswers, Monotonic};
-
-/// Takes notices once their record is durable, in the order of their group's sequences.
-pub trait Bus<N>: Send {
-    /// One notice.
-    fn publish(&self, group: Group, sequence: Sequence, notice: N);
-}
 
 /// What one commit came to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -38,7 +33,7 @@ pub struct Committer<M: Machine> {
     log: Arc<dyn Log>,
     groups: BTreeMap<Group, (Epoch, Sequence)>,
     keeper: Keeper,
-    bus: Option<Box<dyn Bus<M::Notice>>>,
+    notices: Notices<M::Notice>,
 }
 
 impl<M: Machine> fmt::Debug for Committer<M> {
@@ -52,7 +47,12 @@ impl<M: Machine> fmt::Debug for Committer<M> {
 impl<M: Machine> Committer<M> {
     /// A committer for the groups this node owns.
     #[must_use]
-    pub fn new(log: Arc<dyn Log>, owned: &[Owned], keeper: Keeper) -> Self {
+    pub fn new(
+        log: Arc<dyn Log>,
+        owned: &[Owned],
+        keeper: Keeper,
+        notices: Notices<M::Notice>,
+    ) -> Self {
         let groups = owned
             .iter()
             .map(|owned| (owned.group, (owned.epoch, owned.last)))
@@ -61,15 +61,8 @@ impl<M: Machine> Committer<M> {
             log,
             groups,
             keeper,
-            bus: None,
+            notices,
         }
-    }
-
-    /// Sends notices to a bus.
-    #[must_use]
-    pub fn with_bus(mut self, bus: Box<dyn Bus<M::Notice>>) -> Self {
-        self.bus = Some(bus);
-        self
     }
 
     /// The pacing of snapshots and truncation, to read.
@@ -215,14 +208,12 @@ impl<M: Machine> Committer<M> {
         for waiter in frame.waiters {
             waiter.0.done(true);
         }
-        if let Some(bus) = &self.bus {
-            for (group, notice) in frame.notices {
-                let sequence = self
-                    .groups
-                    .get(&group)
-                    .map_or(Sequence(0), |&(_, last)| last);
-                bus.publish(group, sequence, notice);
-            }
+        for (group, notice) in frame.notices {
+            let sequence = self
+                .groups
+                .get(&group)
+                .map_or(Sequence(0), |&(_, last)| last);
+            self.notices.publish(group, sequence, notice);
         }
         answers
     }

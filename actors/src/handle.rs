@@ -85,7 +85,29 @@ impl<M: Machine> fmt::Debug for NodeHandle<M> {
 /// Takes the answers of one submission; holds its credits until the last command is done with.
 struct Channel<R> {
     answers: mpsc::Sender<Vec<(u32, Answer<R>)>>,
-    _permit: Permit,
+    _permit: Arc<Permit>,
+}
+
+/// What the commands of one submission have in common.
+struct Asked<M: Machine> {
+    policy: Arc<M::Policy>,
+    deadline: Monotonic,
+    permit: Arc<Permit>,
+}
+
+impl<M: Machine> Clone for Asked<M> {
+    fn clone(&self) -> Self {
+        let Self {
+            policy,
+            deadline,
+            permit,
+        } = self;
+        Self {
+            policy: Arc::clone(policy),
+            deadline: *deadline,
+            permit: Arc::clone(permit),
+        }
+    }
 }
 
 impl<R: Send> Sink<R> for Channel<R> {
@@ -126,10 +148,12 @@ impl<M: Machine> NodeHandle<M> {
             return Err(Refused::Overloaded { retry_after_s: 1 });
         }
         let group = group_of(M::space(first));
-        let permit = entrance
-            .credits
-            .take(group, commands.len(), bytes)
-            .map_err(refusal)?;
+        let permit = Arc::new(
+            entrance
+                .credits
+                .take(group, commands.len(), bytes)
+                .map_err(refusal)?,
+        );
         let nanos = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
         let deadline = Monotonic(entrance.clock.mono().0.saturating_add(nanos));
         let mut answers: Vec<Option<Answer<M::Reply>>> = std::iter::repeat_with(|| None)
@@ -142,9 +166,14 @@ impl<M: Machine> NodeHandle<M> {
             self.wait_until_rebuilt(commands, &policy, deadline, &mut answers)
                 .await
         };
+        let request = Asked {
+            policy,
+            deadline,
+            permit,
+        };
+        let commands = self.look_up(commands, &request, &mut answers).await;
         if !commands.is_empty() {
-            self.ask(commands, policy, deadline, permit, &mut answers)
-                .await;
+            self.ask(commands, request, &mut answers).await;
         }
         Ok(answers
             .into_iter()
@@ -152,15 +181,60 @@ impl<M: Machine> NodeHandle<M> {
             .collect())
     }
 
+    /// Completes the commands that name only an id, by a read of the id's directory row; gives back
+    /// those that can be decided.
+    async fn look_up(
+        &self,
+        commands: Vec<Numbered<M::Command>>,
+        request: &Asked<M>,
+        answers: &mut [Option<Answer<M::Reply>>],
+    ) -> Vec<Numbered<M::Command>> {
+        let look_ups: Vec<_> = commands
+            .iter()
+            .filter_map(|one| {
+                Some(Numbered {
+                    index: one.index,
+                    command: M::look_up(&one.command)?,
+                })
+            })
+            .collect();
+        if look_ups.is_empty() {
+            return commands;
+        }
+        let mut found: Vec<Option<Answer<M::Reply>>> = std::iter::repeat_with(|| None)
+            .take(answers.len())
+            .collect();
+        let looking: Vec<u32> = look_ups.iter().map(|one| one.index).collect();
+        self.ask(look_ups, request.clone(), &mut found).await;
+        let mut complete = Vec::with_capacity(commands.len());
+        for Numbered { index, command } in commands {
+            if !looking.contains(&index) {
+                complete.push(Numbered { index, command });
+                continue;
+            }
+            match found[index as usize].take() {
+                Some(Answer::Decided(reply)) => match M::looked_up(command, reply) {
+                    Ok(command) => complete.push(Numbered { index, command }),
+                    Err(reply) => answers[index as usize] = Some(Answer::Decided(reply)),
+                },
+                other => answers[index as usize] = other,
+            }
+        }
+        complete
+    }
+
     /// Sends the commands to their shards and collects the answers.
     async fn ask(
         &self,
         commands: Vec<Numbered<M::Command>>,
-        policy: Arc<M::Policy>,
-        deadline: Monotonic,
-        permit: Permit,
+        asked: Asked<M>,
         answers: &mut [Option<Answer<M::Reply>>],
     ) {
+        let Asked {
+            policy,
+            deadline,
+            permit,
+        } = asked;
         let mut open = commands.len();
         let (sender, mut receiver) = mpsc::channel(open);
         let shards = u16::try_from(self.entrance.shards.len()).expect("a node has few shards");

@@ -8,6 +8,7 @@ mod commit_thread;
 mod metrics;
 mod recover_thread;
 
+pub mod bus;
 pub mod clock;
 pub mod committer;
 pub mod credits;

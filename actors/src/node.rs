@@ -17,6 +17,7 @@ use interlock_domain::machine::Machine;
 use interlock_storage::{GROUPS, Group, Log, LogError, Owned};
 use tokio::sync::{oneshot, watch};
 
+use crate::bus::{NoticeReader, Notices};
 use crate::clock::{ClockRefused, NodeClock};
 use crate::commit_thread::{CommitOptions, CommitThread, Handed};
 use crate::committer::Committer;
@@ -53,6 +54,8 @@ pub struct NodeOptions {
     pub commit_bytes_max: usize,
     /// Snapshot paces and the bound of the journal's tail.
     pub keeper: KeeperOptions,
+    /// Notices kept for readers; a slower one resumes from the log.
+    pub notices_max: usize,
     /// Keys that one truncation step removes.
     pub truncate_keys_max: usize,
     /// Free space below which new reservations are refused, in bytes.
@@ -111,6 +114,7 @@ pub struct Node<M: Machine> {
     arbiters: Vec<Arbiter>,
     committer: Sender<Handed<M>>,
     thread: Option<JoinHandle<()>>,
+    notices: Notices<M::Notice>,
     failure: watch::Receiver<Option<Failure>>,
     recovered: watch::Receiver<Option<RecoveryReport>>,
 }
@@ -139,6 +143,7 @@ impl<M: Machine> Node<M> {
         let owned = log.acquire(&groups)?;
         let pressure = Arc::new(Pressure::default());
         let (failure, failures) = watch::channel(None);
+        let notices = Notices::new(options.notices_max);
         let (sender, queue) = crossbeam_channel::bounded(options.frames_max());
         let start = ShardStart {
             sender: &sender,
@@ -148,7 +153,7 @@ impl<M: Machine> Node<M> {
         };
         let (arbiters, shards) = start_shards::<M>(options, &start, policies);
         let thread = CommitThread {
-            committer: committer(&log, &owned, options.keeper),
+            committer: committer(&log, &owned, options.keeper, notices.clone()),
             log: Arc::clone(&log),
             queue,
             shards: shards.clone(),
@@ -194,6 +199,7 @@ impl<M: Machine> Node<M> {
             arbiters,
             committer,
             thread,
+            notices,
             failure: failures,
             recovered,
         })
@@ -222,6 +228,12 @@ impl<M: Machine> Node<M> {
         let mut recovered = self.recovered.clone();
         let report = recovered.wait_for(Option::is_some).await.ok()?;
         *report
+    }
+
+    /// A reader of every notice from now on.
+    #[must_use]
+    pub fn notices(&self) -> NoticeReader<M::Notice> {
+        self.notices.subscribe()
     }
 
     /// Resolves when the node goes down by itself.
@@ -342,6 +354,7 @@ fn committer<M: Machine>(
     log: &Arc<dyn Log>,
     owned: &[Owned],
     options: KeeperOptions,
+    notices: Notices<M::Notice>,
 ) -> Committer<M> {
     let epoch = owned
         .iter()
@@ -349,7 +362,7 @@ fn committer<M: Machine>(
         .max()
         .unwrap_or_default();
     let keeper = Keeper::new(options, log.coverage(), epoch);
-    Committer::new(Arc::clone(log), owned, keeper)
+    Committer::new(Arc::clone(log), owned, keeper, notices)
 }
 
 impl NodeOptions {

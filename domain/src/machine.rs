@@ -29,7 +29,7 @@ pub trait Machine: Sized + Send + Sync + 'static {
     /// `docs/spec/contact.md` §21). Read by history, never applied.
     type Note: Serialize + DeserializeOwned + Clone + Debug + PartialEq + Send + 'static;
     /// What leaves for others once the decision is durable.
-    type Notice: Debug + Send + 'static;
+    type Notice: Debug + Send + Sync + 'static;
     /// A space's rules as they are used: parsed, validated, numbered.
     type Policy: Versioned + Debug + Send + Sync + 'static;
 
@@ -45,6 +45,25 @@ pub trait Machine: Sized + Send + Sync + 'static {
 
     /// The entities the command touches, without repeats, in any order. Never depends on state.
     fn keys(command: &Self::Command) -> KeyList;
+
+    /// The look-up that must be answered before the keys of this command are complete: a command
+    /// that names only an id we handed out is resolved through the id's directory row. `None` for
+    /// a command that is complete. `decide` checks again that the id still belongs.
+    #[must_use]
+    fn look_up(_command: &Self::Command) -> Option<Self::Command> {
+        None
+    }
+
+    /// Completes a command with the answer to its [`Machine::look_up`].
+    ///
+    /// # Errors
+    /// The reply, when the id is not known.
+    fn looked_up(
+        command: Self::Command,
+        _found: Self::Reply,
+    ) -> Result<Self::Command, Self::Reply> {
+        Ok(command)
+    }
 
     /// Decides one command over the entities of its keys.
     fn decide(
