@@ -1,0 +1,248 @@
+//! The published SDK against a server of ours. The driver runs whole; `xtask/conformance.toml` lists
+//! the scenarios that must pass, with a few words on each. The others are reported and do not count.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+
+use clap::Args;
+use serde::Deserialize;
+
+use crate::server::{self, Server};
+use crate::setup;
+use crate::shell::{self, Follow, Outcome};
+use crate::summary::Tests;
+
+const SPACE: &str = "0192f5a0-0000-7000-8000-00000000a004";
+const SECOND_KEY: &str = "nia_sk_test_br1_conformance_b_crmsecret0000001";
+const UNSCOPED_KEY: &str = "nia_sk_test_br1_conformance_c_noscopesecret001";
+const ADMIN_KEY: &str = "nia_sk_test_br1_conformance_d_rolesecret000001";
+/// What every customer of the driver starts with; it may stand in no log line.
+const CUSTOMER_START: &str = "55119";
+
+/// What to run.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Options {
+    /// Every scenario must pass, listed or not
+    #[arg(long)]
+    pub(crate) all: bool,
+    /// Run the scenarios whose name contains this
+    #[arg(long)]
+    pub(crate) only: Option<String>,
+    /// Use a release build of the server
+    #[arg(long)]
+    pub(crate) release: bool,
+    /// Drive the SDK's own emulator instead of our server, to try the driver itself
+    #[arg(long)]
+    pub(crate) emulator: bool,
+}
+
+impl Options {
+    /// What the tests run.
+    pub(crate) const fn listed() -> Self {
+        Self {
+            all: false,
+            only: None,
+            release: false,
+            emulator: false,
+        }
+    }
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct List {
+    scenario: Vec<Listed>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Listed {
+    name: String,
+    #[serde(rename = "proves")]
+    _proves: String,
+}
+
+/// What the driver said of a scenario.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Verdict {
+    Passed,
+    Failed,
+    Skipped,
+}
+
+/// Runs the drivers against a server of its own.
+pub(crate) fn run(options: &Options) -> Outcome<Tests> {
+    setup::run()?;
+    let must_pass = listed()?;
+    if options.emulator {
+        let verdicts = drive("drive_sdk.py", &["--mock"], &[], options)?;
+        return Ok(judge(&verdicts, &BTreeSet::new(), options));
+    }
+    let binary = server::build(options.release)?;
+    let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
+    let server = Server::start(&binary, folder.path(), &[])?;
+    let address = [server.url.as_str(), server::KEY, SPACE];
+    let keys = [
+        ("--second-key", SECOND_KEY),
+        ("--unscoped-key", UNSCOPED_KEY),
+        ("--admin-key", ADMIN_KEY),
+    ];
+    let verdicts = drive("drive_sdk.py", &address, &keys, options)?;
+    let mut tests = judge(&verdicts, &must_pass, options);
+    if options.only.is_none() {
+        let smoke = drive("smoke_sdk.py", &address[..2], &[], options)?;
+        let every = smoke.keys().cloned().collect();
+        tests.add(&judge(&smoke, &every, options));
+    }
+    let leaks = server.log().contains(CUSTOMER_START);
+    tests.one("the server leaves with status 0 when asked", server.stop());
+    let private = if leaks {
+        Err("a customer's number is in it".to_owned())
+    } else {
+        Ok(())
+    };
+    tests.one("no customer stands in the server's log", private);
+    Ok(tests)
+}
+
+fn listed() -> Outcome<BTreeSet<String>> {
+    let path = shell::root().join("xtask/conformance.toml");
+    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
+    let list: List =
+        toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
+    Ok(list
+        .scenario
+        .into_iter()
+        .map(|listed| listed.name)
+        .collect())
+}
+
+/// Runs a driver and reads its lines.
+fn drive(
+    script: &str,
+    place: &[&str],
+    keys: &[(&str, &str)],
+    options: &Options,
+) -> Outcome<BTreeMap<String, Verdict>> {
+    let mut driver = shell::command(setup::python(), [format!("tests/conformance/{script}")]);
+    driver
+        .args(place)
+        .args(keys.iter().flat_map(|(name, value)| [*name, *value]));
+    if let Some(only) = &options.only {
+        driver.args(["--only", only]);
+    }
+    let mut verdicts = BTreeMap::new();
+    let mut closed = false;
+    shell::follow(&mut driver, Follow::Output, |line| match read_line(line) {
+        Some((name, verdict)) => {
+            if verdict != Verdict::Passed {
+                eprintln!("   {line}");
+            }
+            verdicts.insert(name.to_owned(), verdict);
+        }
+        None => closed |= line.contains(" passed, "),
+    })?;
+    if closed {
+        Ok(verdicts)
+    } else {
+        Err(format!("{script} did not run to its end"))
+    }
+}
+
+/// `PASS name`, `FAIL name: why`, `SKIP name: why`.
+fn read_line(line: &str) -> Option<(&str, Verdict)> {
+    let (word, rest) = line.split_once(' ')?;
+    let verdict = match word {
+        "PASS" => Verdict::Passed,
+        "FAIL" => Verdict::Failed,
+        "SKIP" => Verdict::Skipped,
+        _ => return None,
+    };
+    Some((rest.split(':').next()?.trim(), verdict))
+}
+
+/// Counts the scenarios that must pass and tells about the others.
+fn judge(
+    verdicts: &BTreeMap<String, Verdict>,
+    must_pass: &BTreeSet<String>,
+    options: &Options,
+) -> Tests {
+    let mut tests = Tests::default();
+    let (mut extra, mut open) = (Vec::new(), Vec::new());
+    for (name, verdict) in verdicts {
+        match (must_pass.contains(name) || options.all, verdict) {
+            (true, Verdict::Passed) => tests.passed += 1,
+            (true, Verdict::Failed) => tests.failed += 1,
+            (true, Verdict::Skipped) => tests.skipped.push(name.clone()),
+            (false, Verdict::Passed) => extra.push(name.as_str()),
+            (false, Verdict::Failed | Verdict::Skipped) => open.push(name.as_str()),
+        }
+    }
+    if options.only.is_none() && !options.emulator {
+        for name in must_pass
+            .iter()
+            .filter(|name| !verdicts.contains_key(*name))
+        {
+            eprintln!("   FAIL {name}: the driver knows no such scenario");
+            tests.failed += 1;
+        }
+    }
+    if !extra.is_empty() {
+        eprintln!(
+            "   {} pass and are not listed: {}",
+            extra.len(),
+            extra.join(" ")
+        );
+    }
+    if !open.is_empty() {
+        eprintln!(
+            "   {} do not pass and are not listed: {}",
+            open.len(),
+            open.join(" ")
+        );
+    }
+    tests
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_drivers_lines_are_read() {
+        assert_eq!(
+            read_line("PASS a_thing"),
+            Some(("a_thing", Verdict::Passed))
+        );
+        let failed = "FAIL a_thing: AssertionError: x: expected 1";
+        assert_eq!(read_line(failed), Some(("a_thing", Verdict::Failed)));
+        assert_eq!(
+            read_line("SKIP a_thing: needs --x"),
+            Some(("a_thing", Verdict::Skipped))
+        );
+        assert_eq!(read_line("50 passed, 0 failed"), None);
+    }
+
+    #[test]
+    fn only_listed_scenarios_count_and_a_missing_one_fails() {
+        let verdicts = [
+            ("a", Verdict::Passed),
+            ("b", Verdict::Failed),
+            ("c", Verdict::Skipped),
+        ];
+        let verdicts = verdicts
+            .map(|(name, verdict)| (name.to_owned(), verdict))
+            .into();
+        let must = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let counted = |names: &[&str]| judge(&verdicts, &must(names), &Options::listed());
+        assert_eq!((counted(&["a"]).passed, counted(&["a"]).failed), (1, 0));
+        assert_eq!(counted(&["a", "b"]).failed, 1);
+        assert_eq!(counted(&["c"]).skipped, ["c"]);
+        assert_eq!(counted(&["gone"]).failed, 1);
+    }
+
+    #[test]
+    fn the_list_in_the_repository_reads() {
+        assert!(!listed().expect("reads").is_empty());
+    }
+}

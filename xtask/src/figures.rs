@@ -1,0 +1,264 @@
+//! Figures of a release server on this machine: for each number of shards and each scenario a fresh
+//! server with real syncs, the load harness on the same machine over loopback, several runs. Prints a
+//! Markdown table with the machine it was measured on, to paste into the README. Runs are interleaved,
+//! so that a slow minute of the machine does not fall on one row.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+
+use clap::Args;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::server::{self, Server};
+use crate::shell::{self, Outcome};
+
+/// How to measure.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Options {
+    /// Measured seconds of each run
+    #[arg(long, default_value_t = 10.0)]
+    pub(crate) seconds: f64,
+    /// Runs of each row; the table shows the median and the range
+    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
+    pub(crate) runs: u32,
+    /// Shards to measure
+    #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
+    pub(crate) shards: Vec<u32>,
+    /// Connections of the load
+    #[arg(long, default_value_t = 4)]
+    pub(crate) connections: u32,
+    /// Print the figures of every run as JSON instead
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+/// The rows of each number of shards: a name and the harness's words for it.
+const SCENARIOS: [(&str, &[&str]); 4] = [
+    ("batches of 500", &["batch"]),
+    ("batches of 500, one customer", &["hot", "--on", "customer"]),
+    ("batches of 500, one object", &["hot", "--on", "object"]),
+    ("one check a request", &["single"]),
+];
+
+/// One run's figures.
+#[derive(Debug, Clone, Serialize)]
+struct Run {
+    scenario: &'static str,
+    shards: u32,
+    checks_per_second: f64,
+    p50_ms: f64,
+    p99_ms: f64,
+    server_us_per_check: f64,
+    report: Value,
+}
+
+/// Measures and prints.
+pub(crate) fn run(options: &Options) -> Outcome {
+    let binary = server::build(true)?;
+    shell::run(&mut shell::cargo([
+        "build",
+        "--quiet",
+        "--release",
+        "-p",
+        "interlock-loadtest",
+    ]))?;
+    let harness = binary.with_file_name("interlock-loadtest");
+    let mut runs: BTreeMap<(u32, usize), Vec<Run>> = BTreeMap::new();
+    for round in 1..=options.runs {
+        for &shards in &options.shards {
+            for (index, scenario) in SCENARIOS.iter().enumerate() {
+                eprintln!("figures: round {round}, {shards} shards, {}", scenario.0);
+                let run = measure(&binary, &harness, shards, *scenario, options)?;
+                eprintln!(
+                    "   {:.0} checks/s, p99 {:.2} ms",
+                    run.checks_per_second, run.p99_ms
+                );
+                runs.entry((shards, index)).or_default().push(run);
+            }
+        }
+    }
+    if options.json {
+        let all: Vec<&Run> = runs.values().flatten().collect();
+        println!(
+            "{}",
+            serde_json::to_string_pretty(&all).map_err(|error| error.to_string())?
+        );
+        return Ok(());
+    }
+    println!("{}", table(&runs, options));
+    println!(
+        "Measured with {} on:\n\n{}",
+        command_line(options),
+        machine()
+    );
+    Ok(())
+}
+
+fn measure(
+    binary: &Path,
+    harness: &Path,
+    shards: u32,
+    (scenario, words): (&'static str, &[&str]),
+    options: &Options,
+) -> Outcome<Run> {
+    // The data lies on the disk that holds the build, not on a temporary file system in memory.
+    let folder = tempfile::tempdir_in(shell::work_folder()).map_err(|error| error.to_string())?;
+    let server = Server::start(binary, folder.path(), &["--shards", &shards.to_string()])?;
+    let before = cpu_seconds(server.process());
+    let mut load = shell::command(harness, words);
+    load.args(["--json", "--url", &server.url, "--key", server::KEY]);
+    load.args(["--seconds", &options.seconds.to_string()]);
+    load.args(["--connections", &options.connections.to_string()]);
+    let text = shell::read(&mut load)?;
+    let server_seconds = cpu_seconds(server.process()) - before;
+    server.stop()?;
+    let report: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let number = |pointer: &str| {
+        report
+            .pointer(pointer)
+            .and_then(Value::as_f64)
+            .unwrap_or(0.0)
+    };
+    // The warm-up second belongs to the server's time as well, so it is set against all seconds.
+    let share = number("/seconds") / (number("/seconds") + 1.0);
+    Ok(Run {
+        scenario,
+        shards,
+        checks_per_second: number("/checks_per_second"),
+        p50_ms: number("/latency_ms/p50"),
+        p99_ms: number("/latency_ms/p99"),
+        server_us_per_check: server_seconds * share * 1e6 / number("/checks").max(1.0),
+        report,
+    })
+}
+
+fn table(runs: &BTreeMap<(u32, usize), Vec<Run>>, options: &Options) -> String {
+    let mut text = String::from(
+        "| scenario | shards | checks/s (range) | p50 ms | p99 ms | server CPU, us a check |\n\
+         | - | - | - | - | - | - |\n",
+    );
+    for of_row in runs.values() {
+        let median = |figure: fn(&Run) -> f64| middle(of_row.iter().map(figure).collect());
+        let rates = || of_row.iter().map(|run| run.checks_per_second);
+        let thousands = |value: f64| format!("{:.0}k", value / 1e3);
+        let low = rates().fold(f64::INFINITY, f64::min);
+        let high = rates().fold(0.0, f64::max);
+        let (scenario, shards) = (of_row[0].scenario, of_row[0].shards);
+        text.push_str(&format!(
+            "| {scenario} | {shards} | {} ({}–{}) | {:.2} | {:.2} | {:.2} |\n",
+            thousands(median(|run| run.checks_per_second)),
+            thousands(low),
+            thousands(high),
+            median(|run| run.p50_ms),
+            median(|run| run.p99_ms),
+            median(|run| run.server_us_per_check),
+        ));
+    }
+    text.push_str(&format!(
+        "\nMedian and range of {} runs of {} s after 1 s of warm-up, {} connections, a sync before \
+         every answer; the load runs on the same machine.\n",
+        options.runs, options.seconds, options.connections
+    ));
+    text
+}
+
+fn command_line(options: &Options) -> String {
+    let shards: Vec<String> = options.shards.iter().map(u32::to_string).collect();
+    format!(
+        "`cargo xtask figures --seconds {} --runs {} --shards {} --connections {}`",
+        options.seconds,
+        options.runs,
+        shards.join(","),
+        options.connections
+    )
+}
+
+/// The machine in one Markdown table.
+fn machine() -> String {
+    let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
+    let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
+    let processors = file("/proc/cpuinfo");
+    let field = |text: &str, name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name));
+        line.and_then(|line| line.split_once(':'))
+            .map_or("unknown".to_owned(), |(_, value)| value.trim().to_owned())
+    };
+    let read = |program: &str, words: &[&str]| {
+        shell::read(&mut shell::command(program, words)).unwrap_or_else(|_| "unknown".to_owned())
+    };
+    let disk = read(
+        "findmnt",
+        &["--noheadings", "--output", "FSTYPE", "--target", "."],
+    );
+    let rows = [
+        ("cores", cores.to_string()),
+        ("processor", field(&processors, "model name")),
+        ("memory", field(&file("/proc/meminfo"), "MemTotal")),
+        ("kernel", read("uname", &["-sr"])),
+        ("file system", disk),
+        ("commit", read("git", &["rev-parse", "--short", "HEAD"])),
+    ];
+    let mut text = String::from("| machine | |\n| - | - |\n");
+    for (name, value) in rows {
+        text.push_str(&format!("| {name} | {} |\n", value.trim()));
+    }
+    text
+}
+
+fn middle(mut values: Vec<f64>) -> f64 {
+    values.sort_by(f64::total_cmp);
+    let (lower, upper) = ((values.len() - 1) / 2, values.len() / 2);
+    f64::midpoint(values[lower], values[upper])
+}
+
+/// Processor seconds of a process so far; 0 where the system does not tell.
+fn cpu_seconds(process: u32) -> f64 {
+    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
+    let fields = stat
+        .rsplit_once(')')
+        .map_or("", |(_, rest)| rest)
+        .split_whitespace();
+    let ticks: u64 = fields
+        .skip(11)
+        .take(2)
+        .filter_map(|field| field.parse::<u64>().ok())
+        .sum();
+    ticks as f64 / 100.0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_middle_of_odd_and_even_numbers_of_runs() {
+        assert!((middle(vec![3.0, 1.0, 2.0]) - 2.0).abs() < 1e-9);
+        assert!((middle(vec![4.0, 1.0, 2.0, 3.0]) - 2.5).abs() < 1e-9);
+    }
+
+    #[test]
+    fn a_table_has_a_row_for_each_scenario() {
+        let run = |rate| Run {
+            scenario: "batches of 500",
+            shards: 1,
+            checks_per_second: rate,
+            p50_ms: 2.0,
+            p99_ms: 5.0,
+            server_us_per_check: 4.0,
+            report: Value::Null,
+        };
+        let runs = BTreeMap::from([((1, 0), vec![run(240_000.0), run(250_000.0), run(230_400.0)])]);
+        let options = Options {
+            seconds: 10.0,
+            runs: 3,
+            shards: vec![1],
+            connections: 4,
+            json: false,
+        };
+        let row = "| batches of 500 | 1 | 240k (230k–250k) | 2.00 | 5.00 | 4.00 |";
+        let text = table(&runs, &options);
+        assert!(text.contains(row), "{text}");
+    }
+}
