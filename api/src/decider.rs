@@ -7,60 +7,47 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlock_domain::machine::{Machine, Undecided};
-
-/// Decides commands of one product.
-pub trait Decider<M: Machine>: Clone + Send + Sync + 'static {
-    /// Decides the commands, in order where they share an entity, and answers each, in order.
-    ///
-    /// Dropping the future drops the commands that are not decided yet.
-    fn submit(
-        &self,
-        submission: Submission<M>,
-    ) -> impl Future<Output = Result<Vec<Answer<M::Reply>>, Refused>> + Send;
-}
+pub use interlock_actors::handle::{Answer, Refused};
+use interlock_actors::handle::{NodeHandle, Submission};
+use interlock_domain::contact::command::Command;
+use interlock_domain::contact::policy::Policy;
+use interlock_domain::contact::reply::Reply;
+use interlock_domain::machine::Machine;
 
 /// Commands that came in one request.
 #[derive(Debug)]
-pub struct Submission<M: Machine> {
-    /// The commands, all of one space.
-    pub commands: Vec<M::Command>,
+pub struct Asked {
+    /// The commands, all of one space, at least one.
+    pub commands: Vec<Command>,
     /// The rules they were parsed with.
-    pub policy: Arc<M::Policy>,
+    pub policy: Arc<Policy>,
     /// How long the caller waits, from now.
     pub deadline: Duration,
     /// What they take of the bound on bytes in flight.
     pub bytes: usize,
 }
 
-/// What became of one command.
-#[derive(Debug)]
-pub enum Answer<R> {
-    /// It is decided, and durable.
-    Decided(R),
-    /// It is not decided and never will be.
-    NotDecided(Undecided),
-    /// Deciding it failed; nothing was applied. Our bug.
-    Broken,
-    /// The durable record could not be written, or nobody knows whether it was.
-    Unavailable,
-    /// The queue of an entity it needs is full.
-    Busy,
+/// Decides the commands of the contact product.
+pub trait Decider: Clone + Send + Sync + 'static {
+    /// Decides the commands, in order where they share an entity, and answers each, in order, once
+    /// what it changed is durable. Dropping the future drops what is not decided yet.
+    fn submit(
+        &self,
+        asked: Asked,
+    ) -> impl Future<Output = Result<Vec<Answer<Reply>>, Refused>> + Send;
 }
 
-/// Why a whole submission was turned away; none of its commands was taken.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refused {
-    /// The space has too much in flight.
-    Busy {
-        /// When to come back, in seconds.
-        retry_after_s: u32,
-    },
-    /// The node has too much in flight.
-    Overloaded {
-        /// When to come back, in seconds.
-        retry_after_s: u32,
-    },
-    /// The node is stopping.
-    Stopping,
+impl<M> Decider for NodeHandle<M>
+where
+    M: Machine<Command = Command, Reply = Reply, Policy = Policy>,
+{
+    async fn submit(&self, asked: Asked) -> Result<Vec<Answer<Reply>>, Refused> {
+        let submission = Submission {
+            commands: asked.commands,
+            policy: asked.policy,
+            deadline: asked.deadline,
+            bytes: asked.bytes,
+        };
+        Self::submit(self, submission).await
+    }
 }

@@ -8,17 +8,11 @@ use std::fmt;
 use std::sync::Arc;
 
 use dashmap::DashMap;
+use interlock_domain::contact::name::SourceId;
+use interlock_domain::contact::policy::Policy;
 use interlock_domain::key::SpaceId;
 
 use crate::hashing::PreparedKey;
-
-/// The rules of a space.
-// Becomes the contact product's policy as soon as `domain` has it; callers only pass it on.
-pub type Policy = ();
-
-/// A source's number inside its space.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct SourceId(pub u32);
 
 /// Spaces by id and keys by keyed hash. Shared by all workers; changes are seen by the next
 /// request.

@@ -46,7 +46,7 @@ impl PreparedKey {
         Self(keyed.expect("HMAC takes keys of any length"))
     }
 
-    /// The HMAC of a text.
+    /// The HMAC of a text as it is.
     #[must_use]
     pub fn text(&self, text: &str) -> [u8; 32] {
         let mut mac = self.0.clone();
@@ -60,10 +60,7 @@ impl PreparedKey {
     pub fn labelled(&self, label: Label, parts: &[&[u8]]) -> [u8; 32] {
         let mut mac = self.start(label);
         for part in parts {
-            // A part is a field of a request, bounded far below 4 GiB by the body's bound.
-            let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
-            mac.0.update(&length.to_be_bytes());
-            mac.0.update(part);
+            mac.part(part);
         }
         mac.finish()
     }
@@ -87,6 +84,14 @@ impl fmt::Debug for PreparedKey {
 pub struct Running(Hmac<Sha256>);
 
 impl Running {
+    /// Adds a part, preceded by its length.
+    pub fn part(&mut self, part: &[u8]) {
+        // A part is a field of a request, bounded far below 4 GiB by the body's bound.
+        let length = u32::try_from(part.len()).unwrap_or(u32::MAX);
+        self.0.update(&length.to_be_bytes());
+        self.0.update(part);
+    }
+
     /// The HMAC of what was written.
     #[must_use]
     pub fn finish(self) -> [u8; 32] {

@@ -11,6 +11,8 @@ use actix_web::http::KeepAlive;
 use actix_web::{App, HttpResponse, HttpServer, middleware, web};
 use interlock_wire::problem::Code;
 
+use crate::contact::{batch, check, declare, effects};
+use crate::decider::Decider;
 use crate::limits::ListenOptions;
 use crate::observe::observe;
 use crate::problem::Failure;
@@ -30,7 +32,7 @@ pub fn server<D>(
     options: &ListenOptions,
 ) -> io::Result<(Server, Vec<SocketAddr>)>
 where
-    D: Clone + Send + Sync + 'static,
+    D: Decider,
 {
     let state = web::Data::new(state);
     let app = move || {
@@ -50,6 +52,8 @@ where
         .client_request_timeout(Duration::from_millis(options.head_read_ms_max))
         .client_disconnect_timeout(Duration::from_millis(options.disconnect_ms_max))
         .shutdown_timeout(options.shutdown_s_max)
+        // A client that has gone gets nothing decided any more.
+        .h1_allow_half_closed(false)
         .disable_signals();
     for address in &options.addresses {
         server = server.bind(address)?;
@@ -61,7 +65,7 @@ where
 /// The table of routes.
 pub fn routes<D>(config: &mut web::ServiceConfig, state: &web::Data<AppState<D>>)
 where
-    D: Clone + Send + Sync + 'static,
+    D: Decider,
 {
     config.app_data(state.clone());
     let mut add = |path: &str, route: actix_web::Route| {
@@ -73,6 +77,25 @@ where
     add("/metrics", web::get().to(metrics::get::<D>));
     add("/v1/sdk/profile", web::get().to(profile::profile::<D>));
     add("/v1/sources/me", web::get().to(profile::me::<D>));
+    let contact = "/v1/coordination";
+    add(
+        &format!("{contact}/check"),
+        web::post().to(check::post::<D>),
+    );
+    add(
+        &format!("{contact}/check/batch"),
+        web::post().to(batch::post::<D>),
+    );
+    add(
+        &format!("{contact}/declare"),
+        web::post().to(declare::post::<D>),
+    );
+    add(
+        &format!("{contact}/effects"),
+        web::post().to(effects::reserve::<D>),
+    );
+    let settle = format!("{contact}/effects/{{effect_id}}/settle");
+    add(&settle, web::post().to(effects::settle::<D>));
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
         config.service(

@@ -61,19 +61,14 @@ pub fn parse(text: &str) -> Option<i64> {
     Some(local - offset_ms(rest)?)
 }
 
-/// Reads `HH:MM` as minutes since midnight.
+/// Whether a text is a time of day: `HH:MM`, 00:00 to 23:59.
 #[must_use]
-pub fn parse_time_of_day(text: &str) -> Option<u16> {
-    let bytes = text.as_bytes();
-    if bytes.len() != 5 || bytes[2] != b':' {
-        return None;
-    }
-    let hour = number(&bytes[0..2])?;
-    let minute = number(&bytes[3..5])?;
-    if hour > 23 || minute > 59 {
-        return None;
-    }
-    u16::try_from(hour * 60 + minute).ok()
+pub fn is_time_of_day(text: &str) -> bool {
+    let [h1, h2, b':', m1, m2] = *text.as_bytes() else {
+        return false;
+    };
+    let below = |digits: [u8; 2], bound| number(&digits).is_some_and(|number| number < bound);
+    below([h1, h2], 24) && below([m1, m2], 60)
 }
 
 /// The milliseconds of an optional fraction, and what follows it.
@@ -208,7 +203,7 @@ mod tests {
         #[test]
         fn no_text_makes_the_reader_panic(text in ".{0,40}") {
             let _read = parse(&text);
-            let _read = parse_time_of_day(&text);
+            let _read = is_time_of_day(&text);
         }
     }
 }

@@ -115,6 +115,12 @@ text! {
     Zone, "the name of a time zone, 1 to 64 characters", |text| has_length(text, 1, 64)
 }
 text! {
+    /// A local time of day.
+    TimeOfDay,
+    "a time of day written HH:MM, from 00:00 to 23:59",
+    time::is_time_of_day
+}
+text! {
     /// A purpose, channel, intent, task, level, reason or gateway.
     Name,
     "a name: 1 to 40 lower-case letters, digits or underscores, a letter first",
@@ -231,21 +237,6 @@ impl<'de> Read<'de> for Instant {
         time::parse(&text)
             .map(Self)
             .ok_or_else(|| D::Error::custom("instant"))
-    }
-}
-
-/// A local time of day in whole minutes since midnight, sent as `HH:MM`.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-pub struct TimeOfDay(pub u16);
-
-impl<'de> Read<'de> for TimeOfDay {
-    const RULE: &'static str = "a time of day written HH:MM, from 00:00 to 23:59";
-
-    fn read<D: Deserializer<'de>>(from: D, _: &Trouble) -> Result<Self, D::Error> {
-        let text = from.deserialize_str(AnyText)?;
-        time::parse_time_of_day(&text)
-            .map(Self)
-            .ok_or_else(|| D::Error::custom("time of day"))
     }
 }
 

@@ -3,6 +3,8 @@
 //! The answer borrows all it shows and is written straight into one buffer; absent optionals and
 //! empty lists are left out, so no client ever meets a `null` list.
 
+use smallvec::SmallVec;
+
 use crate::contact::subject::{Handle, ObjectRef};
 use crate::json::{Object, list, text};
 use crate::read::{List, request};
@@ -94,7 +96,7 @@ pub struct CheckResult<'a> {
     /// How long the decision may be relied on, in seconds.
     pub valid_for_s: u32,
     /// What decided, or what an allowed caller must still respect.
-    pub reasons: &'a [&'static str],
+    pub reasons: SmallVec<[&'static str; 2]>,
     /// Who has the customer now, with `handoff_to`.
     pub holder: Option<&'a str>,
     /// The claim that governs.
@@ -106,9 +108,9 @@ pub struct CheckResult<'a> {
     /// The channel's state.
     pub channel: Option<ChannelState>,
     /// What is left, by purpose.
-    pub contact_budget: Vec<(&'a str, ContactBudget)>,
+    pub contact_budget: SmallVec<[(&'a str, ContactBudget); 4]>,
     /// Purposes the subject is suppressed for.
-    pub suppressions: Vec<&'a str>,
+    pub suppressions: SmallVec<[&'a str; 2]>,
     /// End of the contact window that defers, in milliseconds since 1970.
     pub contact_window_until: Option<i64>,
     /// What holds for the subject.
@@ -197,7 +199,7 @@ impl CheckResult<'_> {
         object.uuid("decision_id", &self.decision_id);
         object.number("valid_for_s", u64::from(self.valid_for_s));
         if !self.reasons.is_empty() {
-            object.list("reasons", self.reasons, |out, reason| text(out, reason));
+            object.list("reasons", &self.reasons, |out, reason| text(out, reason));
         }
         if let Some(holder) = self.holder {
             object.text("holder", holder);

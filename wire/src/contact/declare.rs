@@ -118,9 +118,9 @@ request! {
     /// Local hours of some days.
     ContactWindow<'a> {
         /// First minute inside.
-        from: required TimeOfDay,
+        from: required TimeOfDay<'a>,
         /// First minute outside.
-        to: required TimeOfDay,
+        to: required TimeOfDay<'a>,
         /// The zone of both.
         tz: required Zone<'a>,
         /// The days the window starts on; every day when left out.

@@ -1,0 +1,14 @@
+//! The contact product's routes.
+//!
+//! Here: one file per route, each parse, validate, hash, ask, render. [`command`] makes commands of
+//! requests, [`ask`] has them decided, [`refused`] turns what is not an answer into a problem.
+
+pub(crate) mod ask;
+pub(crate) mod batch;
+pub(crate) mod check;
+pub(crate) mod command;
+pub(crate) mod declare;
+pub(crate) mod effects;
+pub(crate) mod identity;
+pub(crate) mod refused;
+pub(crate) mod show;

@@ -1,0 +1,183 @@
+//! `POST /v1/coordination/check/batch`.
+//!
+//! An invalid check refuses the whole batch before anything is asked. After that no batch fails for
+//! one item: what cannot be decided is answered in place (§4.4). Only a node that can record nothing
+//! at all answers 503.
+
+use std::time::Instant;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, web};
+use interlock_domain::contact::command::{Command, ReceiptRef, Route};
+use interlock_domain::contact::policy::Policy;
+use interlock_domain::contact::reason::{Reason, Verdict};
+use interlock_domain::contact::reply::Reply;
+use interlock_domain::ids::{Id, IdStream};
+use interlock_wire::contact::check::{
+    CheckBatchRequest, CheckRequest, CheckResult, Direction, write_batch,
+};
+use interlock_wire::read;
+
+use crate::contact::identity::Keyed;
+use crate::contact::{ask, command, refused, show};
+use crate::decider::{Answer, Asked, Decider};
+use crate::directory::Caller;
+use crate::extract;
+use crate::problem::Failure;
+use crate::state::AppState;
+
+/// What an answer to a check takes at most in the usual case, to size the buffer once.
+const RESULT_BYTES: usize = 320;
+
+/// May these agents do these now?
+pub(crate) async fn post<D: Decider>(
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState<D>>,
+) -> Result<HttpResponse, Failure> {
+    let started = Instant::now();
+    let limits = &state.limits;
+    let caller = extract::coordinating(&request, &state.directory)?;
+    let key = extract::idempotency_key(&request)?;
+    let body = extract::body(&request, payload, limits, limits.batch_bytes_max).await?;
+    let batch: CheckBatchRequest<'_> = read::body(&body)?;
+    let checks = &batch.checks.0;
+    let commands = commands(&caller, key, &batch)?;
+    let answers = decide(&state, &caller, commands, started, body.len()).await?;
+    if answers
+        .iter()
+        .all(|answer| matches!(answer, Answer::Unavailable))
+    {
+        return Err(refused::unavailable(limits));
+    }
+    let mut out = Vec::with_capacity(RESULT_BYTES * checks.len());
+    let mut undecided = InPlace::new(&state);
+    write_batch(
+        &mut out,
+        checks.iter().zip(&answers),
+        |out, (check, answer)| {
+            undecided
+                .or_shown(check, answer, &caller.space.policy)
+                .write(out);
+        },
+    );
+    Ok(ask::json(StatusCode::OK, out))
+}
+
+/// The batch's commands; with an Idempotency-Key each has a receipt of its own, by its place.
+fn commands(
+    caller: &Caller,
+    key: Option<&str>,
+    batch: &CheckBatchRequest<'_>,
+) -> Result<Vec<Command>, Failure> {
+    let secret = caller.space.secret.prepared();
+    let keyed = key.map(|key| Keyed {
+        route: "check/batch",
+        key,
+    });
+    // Every receipt holds the hash of the whole batch, so that another batch under the same key is
+    // told at its first item.
+    let keyed = keyed.map(|keyed| (keyed, keyed.fingerprint(secret, &[], batch)));
+    let mut commands = Vec::with_capacity(batch.checks.0.len());
+    for (place, check) in (0_u32..).zip(&batch.checks.0) {
+        let receipt = keyed.map(|(keyed, fingerprint)| ReceiptRef {
+            hash: keyed.hash(secret, caller.key.source.id, &place.to_be_bytes()),
+            fingerprint,
+        });
+        let body = command::check(caller, check).map_err(|failure| in_batch(failure, place))?;
+        commands.push(command::of(caller, Route::CheckBatch, receipt, body));
+    }
+    Ok(commands)
+}
+
+/// Says which check of the batch a failure is about.
+fn in_batch(failure: Failure, place: u32) -> Failure {
+    let detail = format!("in `checks[{place}]`: {}", failure.detail);
+    Failure::new(failure.code, detail)
+}
+
+/// Has the commands decided.
+async fn decide<D: Decider>(
+    state: &AppState<D>,
+    caller: &Caller,
+    mut commands: Vec<Command>,
+    started: Instant,
+    bytes: usize,
+) -> Result<Vec<Answer<Reply>>, Failure> {
+    let mut answers = Vec::with_capacity(commands.len());
+    // A keyed batch asks its first check alone: when its key belongs to another batch nothing else
+    // of it may be decided.
+    let keyed = commands
+        .first()
+        .is_some_and(|first| first.receipt.is_some());
+    let rest = if keyed && commands.len() > 1 {
+        commands.split_off(1)
+    } else {
+        Vec::new()
+    };
+    for commands in [commands, rest] {
+        if commands.is_empty() {
+            continue;
+        }
+        let asked = Asked {
+            commands,
+            policy: caller.space.policy.clone(),
+            deadline: ask::left(started, state.limits.batch_deadline_ms),
+            bytes,
+        };
+        answers.extend(state.decider.submit(asked).await?);
+        let conflict = |answer: &Answer<Reply>| matches!(answer, Answer::Decided(Reply::Conflict));
+        if answers.iter().any(conflict) {
+            return Err(refused::reply(&Reply::Conflict, &state.limits));
+        }
+    }
+    Ok(answers)
+}
+
+/// Answers in place of those nobody decided.
+struct InPlace<'a, D> {
+    state: &'a AppState<D>,
+    /// Made when the first is needed, which is seldom.
+    ids: Option<IdStream>,
+}
+
+impl<'a, D> InPlace<'a, D> {
+    fn new(state: &'a AppState<D>) -> Self {
+        Self { state, ids: None }
+    }
+
+    /// The answer as decided, or `unavailable`: the customer's own message goes, ours waits.
+    fn or_shown<'r>(
+        &mut self,
+        check: &CheckRequest<'_>,
+        answer: &'r Answer<Reply>,
+        policy: &'r Policy,
+    ) -> CheckResult<'r> {
+        if let Answer::Decided(Reply::Check(reply)) = answer {
+            return show::check(reply, policy);
+        }
+        let verdict = match check.direction {
+            Direction::Inbound => Verdict::Allow,
+            Direction::Outbound => Verdict::Defer,
+        };
+        CheckResult {
+            decision: verdict.slug(),
+            decision_id: self.id().0,
+            valid_for_s: 0,
+            reasons: [Reason::Unavailable.slug()].into_iter().collect(),
+            ..CheckResult::default()
+        }
+    }
+
+    fn id(&mut self) -> Id {
+        let ids = self.ids.get_or_insert_with(|| {
+            let mut seed = [0; 32];
+            // A stream of zeros still gives ids; they name nothing that is kept.
+            if getrandom::fill(&mut seed).is_err() {
+                seed = [0; 32];
+            }
+            IdStream::new(seed)
+        });
+        ids.next((self.state.now)())
+    }
+}

@@ -1,0 +1,45 @@
+//! `POST /v1/coordination/check`.
+
+use std::time::Instant;
+
+use actix_web::http::StatusCode;
+use actix_web::{HttpRequest, HttpResponse, web};
+use interlock_domain::contact::command::Route;
+use interlock_domain::contact::reply::Reply;
+use interlock_wire::contact::check::CheckRequest;
+use interlock_wire::read;
+
+use crate::contact::identity::Keyed;
+use crate::contact::{ask, command, refused, show};
+use crate::decider::Decider;
+use crate::extract;
+use crate::problem::Failure;
+use crate::state::AppState;
+
+/// May this agent do this now?
+pub(crate) async fn post<D: Decider>(
+    request: HttpRequest,
+    payload: web::Payload,
+    state: web::Data<AppState<D>>,
+) -> Result<HttpResponse, Failure> {
+    let started = Instant::now();
+    let limits = &state.limits;
+    let caller = extract::coordinating(&request, &state.directory)?;
+    let key = extract::idempotency_key(&request)?;
+    let body = extract::body(&request, payload, limits, limits.body_bytes_max).await?;
+    let check: CheckRequest<'_> = read::body(&body)?;
+    let route = "check";
+    let secret = caller.space.secret.prepared();
+    let receipt =
+        key.map(|key| Keyed { route, key }.receipt(secret, caller.key.source.id, &[], &check));
+    let wanted = command::check(&caller, &check)?;
+    let wanted = command::of(&caller, Route::Check, receipt, wanted);
+    let deadline = limits.check_deadline_ms;
+    let reply = ask::one(&state, &caller, wanted, started, deadline, body.len()).await?;
+    let Reply::Check(reply) = reply else {
+        return Err(refused::reply(&reply, limits));
+    };
+    let mut answer = Vec::with_capacity(512);
+    show::check(&reply, &caller.space.policy).write(&mut answer);
+    Ok(ask::json(StatusCode::OK, answer))
+}

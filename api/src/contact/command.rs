@@ -1,0 +1,227 @@
+//! From a request to a command: names become numbers, handles and keys become hashes.
+//!
+//! Here: what needs the space's rules or secret. Not here: the shape of a request (`wire`) and what a
+//! command does (`domain`). A name the rules do not have is refused here, before anything is asked.
+
+use interlock_domain::contact::command::{
+    AddSuppression, Body, Check, Command, DeclareContactMade, DeclareEffect, Direction, EffectKind,
+    EffectRef, LiftSuppression, ReceiptRef, ReserveEffect, Route, SettleEffect, SettledBy,
+    Settlement,
+};
+use interlock_domain::contact::name::{AgentId, ChannelId, GatewayId, IntentId, PurposeId, TaskId};
+use interlock_domain::contact::policy::Policy;
+use interlock_domain::contact::reply::Member;
+use interlock_domain::contact::window::Window;
+use interlock_domain::ids::Id;
+use interlock_domain::time::Timestamp;
+use interlock_wire::contact::check::{self as wire, CheckRequest};
+use interlock_wire::contact::declare::{
+    ContactMadeDetail, ContactWindow, EffectDetail, SuppressionAddedDetail, SuppressionLiftedDetail,
+};
+use interlock_wire::contact::effects::{EffectOutcome, EffectReserve, EffectSettle};
+use interlock_wire::contact::subject::Handle;
+use interlock_wire::value::Name;
+
+use crate::contact::{identity, refused};
+use crate::directory::Caller;
+use crate::hashing::key_hash;
+use crate::problem::Failure;
+
+/// A command of this caller.
+pub(crate) fn of(
+    caller: &Caller,
+    route: Route,
+    receipt: Option<ReceiptRef>,
+    body: Body,
+) -> Command {
+    Command {
+        space: caller.space.id,
+        source: caller.key.source.id,
+        route,
+        receipt,
+        body,
+    }
+}
+
+/// `check`.
+pub(crate) fn check(caller: &Caller, request: &CheckRequest<'_>) -> Result<Body, Failure> {
+    let policy = &caller.space.policy;
+    let secret = caller.space.secret.prepared();
+    let effect = request.effect_key.as_ref().map(|key| EffectRef {
+        hash: key_hash(&identity::effect_id(secret, key)),
+        kind: effect_kind(request.effect_kind),
+    });
+    let subject = request.subject.as_ref();
+    let object = request.object.as_ref();
+    Ok(Body::Check(Check {
+        direction: direction(request.direction),
+        agent: AgentId::of(&request.agent),
+        intent: IntentId::of(&request.intent),
+        purpose: purpose(policy, &request.purpose)?,
+        channel: channel(policy, request.channel.as_ref())?,
+        gateway: gateway(policy, request.gateway_id.as_ref())?,
+        customer: subject.map(|handle| identity::customer(secret, handle)),
+        object: object.map(|object| identity::object(secret, object)),
+        task: request.task.as_ref().map(|task| TaskId::of(task)),
+        effect,
+        signer: 0,
+    }))
+}
+
+/// `effects`.
+pub(crate) fn reserve_effect(request: &EffectReserve<'_>, effect_id: &[u8; 32]) -> Body {
+    Body::ReserveEffect(ReserveEffect {
+        effect: EffectRef {
+            hash: key_hash(effect_id),
+            kind: effect_kind(request.kind),
+        },
+    })
+}
+
+/// `effects/{effect_id}/settle`.
+pub(crate) fn settle_effect(request: &EffectSettle, effect_id: &[u8; 32]) -> Body {
+    Body::SettleEffect(SettleEffect {
+        effect: key_hash(effect_id),
+        attempt: request.attempt.0,
+        settlement: settlement(request.state),
+        by: SettledBy::Holder,
+    })
+}
+
+/// `contact.made`.
+pub(crate) fn contact_made(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+    detail: &ContactMadeDetail<'_>,
+) -> Result<Body, Failure> {
+    let policy = &caller.space.policy;
+    let secret = caller.space.secret.prepared();
+    Ok(Body::DeclareContactMade(DeclareContactMade {
+        customer: subject.map(|handle| identity::customer(secret, handle)),
+        purpose: purpose(policy, &detail.purpose)?,
+        channel: declared_channel(policy, &detail.channel)?,
+        gateway: gateway(policy, detail.gateway_id.as_ref())?,
+        decision: detail.decision_id.map(|id| Id(id.0)),
+        jti: detail.jti.map(|id| Id(id.0)),
+        unchecked: detail.unchecked,
+    }))
+}
+
+/// `effect`.
+pub(crate) fn declare_effect(caller: &Caller, detail: &EffectDetail<'_>) -> Body {
+    let secret = caller.space.secret.prepared();
+    Body::DeclareEffect(DeclareEffect {
+        effect: key_hash(&identity::effect_id(secret, &detail.effect_key)),
+        attempt: detail.attempt.0,
+        settlement: settlement(detail.state),
+    })
+}
+
+/// `suppression.added`.
+pub(crate) fn add_suppression(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+    detail: &SuppressionAddedDetail<'_>,
+) -> Result<Body, Failure> {
+    let policy = &caller.space.policy;
+    let reason = policy.suppression_reason(&detail.reason);
+    Ok(Body::AddSuppression(AddSuppression {
+        customer: destination(caller, subject)?,
+        purpose: suppressed_purpose(policy, &detail.purpose)?,
+        channel: channel(policy, detail.channel.as_ref())?,
+        reason: reason.ok_or_else(|| refused::undeclared(Member::Reason))?,
+        until: detail.until.map(|until| Timestamp(until.0)),
+        window: detail.window.as_ref().map(window).transpose()?,
+    }))
+}
+
+/// `suppression.lifted`.
+pub(crate) fn lift_suppression(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+    detail: &SuppressionLiftedDetail<'_>,
+) -> Result<Body, Failure> {
+    let policy = &caller.space.policy;
+    Ok(Body::LiftSuppression(LiftSuppression {
+        customer: destination(caller, subject)?,
+        purpose: suppressed_purpose(policy, &detail.purpose)?,
+        channel: channel(policy, detail.channel.as_ref())?,
+    }))
+}
+
+/// The customer of a suppression: only a destination can be suppressed (§15).
+fn destination(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+) -> Result<interlock_domain::key::KeyHash, Failure> {
+    let handle = subject.filter(|handle| identity::canonical(handle).is_some());
+    let handle = handle.ok_or_else(|| {
+        Failure::invalid(
+            "`subject` must be a phone number or an e-mail address: only a destination can be \
+             suppressed",
+        )
+    })?;
+    Ok(identity::customer(caller.space.secret.prepared(), handle))
+}
+
+fn window(window: &ContactWindow<'_>) -> Result<Window, Failure> {
+    let days = window.days.as_ref();
+    let days: Option<Vec<u8>> = days.map(|days| days.0.iter().map(|day| day.0).collect());
+    Window::new(&window.from, &window.to, &window.tz, days.as_deref()).map_err(|invalid| {
+        let (member, rule) = (invalid.member(), invalid.rule());
+        Failure::invalid(format!("`detail.window.{member}`: {rule}"))
+    })
+}
+
+fn purpose(policy: &Policy, name: &Name<'_>) -> Result<PurposeId, Failure> {
+    let known = policy.purpose(name);
+    known.ok_or_else(|| refused::undeclared(Member::Purpose))
+}
+
+fn suppressed_purpose(policy: &Policy, name: &Name<'_>) -> Result<PurposeId, Failure> {
+    let known = policy.suppression_purpose(name);
+    known.ok_or_else(|| refused::undeclared(Member::Purpose))
+}
+
+fn declared_channel(policy: &Policy, name: &Name<'_>) -> Result<ChannelId, Failure> {
+    let known = policy.channel(name);
+    known.ok_or_else(|| refused::undeclared(Member::Channel))
+}
+
+fn channel(policy: &Policy, name: Option<&Name<'_>>) -> Result<Option<ChannelId>, Failure> {
+    name.map(|name| declared_channel(policy, name)).transpose()
+}
+
+fn gateway(policy: &Policy, name: Option<&Name<'_>>) -> Result<Option<GatewayId>, Failure> {
+    let known = name.map(|name| {
+        let known = policy.gateway(name);
+        known.ok_or_else(|| refused::undeclared(Member::GatewayId))
+    });
+    known.transpose()
+}
+
+const fn direction(direction: wire::Direction) -> Direction {
+    match direction {
+        wire::Direction::Inbound => Direction::Inbound,
+        wire::Direction::Outbound => Direction::Outbound,
+    }
+}
+
+const fn effect_kind(kind: wire::EffectKind) -> EffectKind {
+    match kind {
+        wire::EffectKind::Delivery => EffectKind::Delivery,
+        wire::EffectKind::Document => EffectKind::Document,
+        wire::EffectKind::Notice => EffectKind::Notice,
+        wire::EffectKind::Filing => EffectKind::Filing,
+        wire::EffectKind::PaidCall => EffectKind::PaidCall,
+        wire::EffectKind::ExternalAction => EffectKind::ExternalAction,
+    }
+}
+
+const fn settlement(outcome: EffectOutcome) -> Settlement {
+    match outcome {
+        EffectOutcome::Done => Settlement::Done,
+        EffectOutcome::Failed => Settlement::Failed,
+        EffectOutcome::UnknownOutcome => Settlement::UnknownOutcome,
+    }
+}
