@@ -11,13 +11,14 @@ use std::time::Duration;
 use actix_web::http::header::{
     AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName,
 };
-use actix_web::{HttpRequest, web};
+use actix_web::{HttpMessage, HttpRequest, web};
 use futures_util::StreamExt;
 use interlock_wire::problem::Code;
 
 use crate::directory::{Caller, Directory, Scope};
 use crate::limits::ApiLimits;
 use crate::problem::Failure;
+use crate::stopwatch::Stopwatch;
 
 /// The header of a request that may be repeated.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -25,6 +26,13 @@ pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key
 const IDEMPOTENCY_KEY_MAX: usize = 256;
 /// Most characters of a key's text; a longer one is not hashed.
 const BEARER_MAX: usize = 1_024;
+
+/// When the request came in.
+#[must_use]
+pub fn started(request: &HttpRequest) -> Stopwatch {
+    let started = request.extensions().get::<Stopwatch>().copied();
+    started.unwrap_or_else(Stopwatch::start)
+}
 
 /// Who sends the request.
 ///

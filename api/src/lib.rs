@@ -18,6 +18,7 @@ pub mod profile;
 pub mod request_id;
 pub mod server;
 pub mod state;
+pub mod stopwatch;
 pub mod test_clock;
 
 pub use server::server;

@@ -3,8 +3,6 @@
 //! Here: the one middleware. Every error that leaves the server passes it and becomes a problem
 //! document with the request's id. Logs and metrics carry route patterns, never paths or bodies.
 
-use std::time::Instant;
-
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -15,15 +13,16 @@ use interlock_wire::problem::Code;
 use crate::metrics;
 use crate::problem::Failure;
 use crate::request_id::{HEADER, RequestId};
+use crate::stopwatch::Stopwatch;
 
 /// Runs a request and gives its answer the form every answer has.
 pub(crate) async fn observe<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
-    let started = Instant::now();
+    let started = Stopwatch::start();
     let id = RequestId::of(request.headers().get(HEADER));
-    request.extensions_mut().insert(id.clone());
+    request.extensions_mut().insert(started);
     let mut response = as_problem(next.call(request).await?, &id);
     if let Ok(value) = id.as_str().try_into() {
         response.headers_mut().insert(HEADER, value);

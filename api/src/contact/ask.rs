@@ -3,8 +3,6 @@
 //! Here: what all routes with one command share. Not here: batches, whose items are answered in
 //! place.
 
-use std::time::{Duration, Instant};
-
 use actix_web::HttpResponse;
 use actix_web::http::StatusCode;
 use actix_web::http::header::CONTENT_TYPE;
@@ -16,20 +14,21 @@ use crate::decider::{Answer, Asked, Decider};
 use crate::directory::Caller;
 use crate::problem::Failure;
 use crate::state::AppState;
+use crate::stopwatch::Stopwatch;
 
 /// Has one command decided. `started` is when the request came in, `bytes` the size of its body.
 pub(crate) async fn one<D: Decider>(
     state: &AppState<D>,
     caller: &Caller,
     command: Command,
-    started: Instant,
+    started: Stopwatch,
     deadline_ms: u64,
     bytes: usize,
 ) -> Result<Reply, Failure> {
     let asked = Asked {
         commands: vec![command],
         policy: caller.space.policy.clone(),
-        deadline: left(started, deadline_ms),
+        deadline: started.left(deadline_ms),
         bytes,
     };
     let answer = state.decider.submit(asked).await?.pop();
@@ -40,11 +39,6 @@ pub(crate) async fn one<D: Decider>(
         Answer::Unavailable => Err(refused::unavailable(&state.limits)),
         Answer::Busy => Err(refused::busy(&state.limits)),
     }
-}
-
-/// What is left of a deadline.
-pub(crate) fn left(started: Instant, deadline_ms: u64) -> Duration {
-    Duration::from_millis(deadline_ms).saturating_sub(started.elapsed())
 }
 
 /// An answer.

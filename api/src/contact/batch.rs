@@ -4,8 +4,6 @@
 //! one item: what cannot be decided is answered in place (§4.4). Only a node that can record nothing
 //! at all answers 503.
 
-use std::time::Instant;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use interlock_domain::contact::command::{Command, ReceiptRef, Route};
@@ -25,6 +23,7 @@ use crate::directory::Caller;
 use crate::extract;
 use crate::problem::Failure;
 use crate::state::AppState;
+use crate::stopwatch::Stopwatch;
 
 /// What an answer to a check takes at most in the usual case, to size the buffer once.
 const RESULT_BYTES: usize = 320;
@@ -35,7 +34,7 @@ pub(crate) async fn post<D: Decider>(
     payload: web::Payload,
     state: web::Data<AppState<D>>,
 ) -> Result<HttpResponse, Failure> {
-    let started = Instant::now();
+    let started = extract::started(&request);
     let limits = &state.limits;
     let caller = extract::coordinating(&request, &state.directory)?;
     let key = extract::idempotency_key(&request)?;
@@ -101,7 +100,7 @@ async fn decide<D: Decider>(
     state: &AppState<D>,
     caller: &Caller,
     mut commands: Vec<Command>,
-    started: Instant,
+    started: Stopwatch,
     bytes: usize,
 ) -> Result<Vec<Answer<Reply>>, Failure> {
     let mut answers = Vec::with_capacity(commands.len());
@@ -122,7 +121,7 @@ async fn decide<D: Decider>(
         let asked = Asked {
             commands,
             policy: caller.space.policy.clone(),
-            deadline: ask::left(started, state.limits.batch_deadline_ms),
+            deadline: started.left(state.limits.batch_deadline_ms),
             bytes,
         };
         answers.extend(state.decider.submit(asked).await?);

@@ -1,11 +1,12 @@
 //! `POST /v1/coordination/check`.
 
-use std::time::Instant;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
-use interlock_domain::contact::command::Route;
-use interlock_domain::contact::reply::Reply;
+use interlock_domain::contact::command::{Direction, Route};
+use interlock_domain::contact::policy::Policy;
+use interlock_domain::contact::reason::Reason;
+use interlock_domain::contact::reply::{CheckReply, Reply};
+use interlock_domain::machine::Undecided;
 use interlock_wire::contact::check::CheckRequest;
 use interlock_wire::read;
 
@@ -22,7 +23,7 @@ pub(crate) async fn post<D: Decider>(
     payload: web::Payload,
     state: web::Data<AppState<D>>,
 ) -> Result<HttpResponse, Failure> {
-    let started = Instant::now();
+    let started = extract::started(&request);
     let limits = &state.limits;
     let caller = extract::coordinating(&request, &state.directory)?;
     let key = extract::idempotency_key(&request)?;
@@ -39,7 +40,22 @@ pub(crate) async fn post<D: Decider>(
     let Reply::Check(reply) = reply else {
         return Err(refused::reply(&reply, limits));
     };
+    if is_late(&reply, &caller.space.policy, &check.purpose) {
+        return Err(refused::undecided(Undecided::Deadline, limits));
+    }
     let mut answer = Vec::with_capacity(512);
     show::check(&reply, &caller.space.policy).write(&mut answer);
     Ok(ask::json(StatusCode::OK, answer))
+}
+
+/// Whether a single check was not decided and its purpose fails open. The client then decides by
+/// what it knows itself, which a `defer` would keep it from (§4.2, §20); in a batch the same check
+/// is answered in place.
+fn is_late(reply: &CheckReply, policy: &Policy, purpose: &str) -> bool {
+    let undecided = reply.reasons.contains(&Reason::Unavailable);
+    let rules = policy.purpose(purpose);
+    let rules = rules.and_then(|id| policy.purpose_rules(id));
+    undecided
+        && reply.direction == Direction::Outbound
+        && rules.is_some_and(|rules| !rules.fails_closed)
 }

@@ -3,8 +3,6 @@
 //! Here: the kinds this server takes. The contract has twelve; one that is not taken yet is refused
 //! by its name.
 
-use std::time::Instant;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use interlock_domain::contact::command::{Body, Route};
@@ -30,7 +28,7 @@ pub(crate) async fn post<D: Decider>(
     payload: web::Payload,
     state: web::Data<AppState<D>>,
 ) -> Result<HttpResponse, Failure> {
-    let started = Instant::now();
+    let started = extract::started(&request);
     let limits = &state.limits;
     let caller = extract::coordinating(&request, &state.directory)?;
     let key = extract::required_idempotency_key(&request)?;

@@ -1,7 +1,5 @@
 //! `POST /v1/coordination/effects` and `/effects/{effect_id}/settle`.
 
-use std::time::Instant;
-
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use interlock_domain::contact::command::Route;
@@ -23,7 +21,7 @@ pub(crate) async fn reserve<D: Decider>(
     payload: web::Payload,
     state: web::Data<AppState<D>>,
 ) -> Result<HttpResponse, Failure> {
-    let started = Instant::now();
+    let started = extract::started(&request);
     let limits = &state.limits;
     let caller = extract::coordinating(&request, &state.directory)?;
     let key = extract::required_idempotency_key(&request)?;
@@ -37,13 +35,15 @@ pub(crate) async fn reserve<D: Decider>(
     let wanted = command::of(&caller, Route::Effects, Some(receipt), wanted);
     let deadline = limits.request_deadline_ms;
     let reply = ask::one(&state, &caller, wanted, started, deadline, body.len()).await?;
-    match reply {
-        Reply::Effect(effect) if effect.created => {
-            Ok(shown(StatusCode::CREATED, effect_id, &effect))
-        }
-        Reply::Effect(effect) => Ok(shown(StatusCode::OK, effect_id, &effect)),
-        other => Err(refused::reply(&other, limits)),
-    }
+    let Reply::Effect(effect) = reply else {
+        return Err(refused::reply(&reply, limits));
+    };
+    let status = if effect.created {
+        StatusCode::CREATED
+    } else {
+        StatusCode::OK
+    };
+    Ok(shown(status, effect_id, &effect))
 }
 
 /// Settles an attempt.
@@ -53,7 +53,7 @@ pub(crate) async fn settle<D: Decider>(
     state: web::Data<AppState<D>>,
     path: web::Path<String>,
 ) -> Result<HttpResponse, Failure> {
-    let started = Instant::now();
+    let started = extract::started(&request);
     let limits = &state.limits;
     let caller = extract::coordinating(&request, &state.directory)?;
     // No effect has an id of another form, so it is unknown rather than wrong.
@@ -69,10 +69,10 @@ pub(crate) async fn settle<D: Decider>(
     let wanted = command::of(&caller, Route::Settle, Some(receipt), wanted);
     let deadline = limits.request_deadline_ms;
     let reply = ask::one(&state, &caller, wanted, started, deadline, body.len()).await?;
-    match reply {
-        Reply::Effect(effect) => Ok(shown(StatusCode::OK, effect_id.0, &effect)),
-        other => Err(refused::reply(&other, limits)),
-    }
+    let Reply::Effect(effect) = reply else {
+        return Err(refused::reply(&reply, limits));
+    };
+    Ok(shown(StatusCode::OK, effect_id.0, &effect))
 }
 
 fn shown(status: StatusCode, effect_id: [u8; 32], effect: &EffectReply) -> HttpResponse {
