@@ -5,6 +5,10 @@
     clippy::print_stderr,
     reason = "a command line tool prints"
 )]
+#![expect(
+    clippy::disallowed_methods,
+    reason = "outside the server: it waits for other processes and measures by the machine's clock"
+)]
 
 mod ci;
 mod conformance;
