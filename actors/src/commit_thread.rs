@@ -11,6 +11,7 @@ use actix::Addr;
 use crossbeam_channel::{Receiver, RecvTimeoutError};
 use interlock_domain::machine::Machine;
 use interlock_storage::Log;
+use interlock_storage::run_mark::{RunMark, RunState};
 use tokio::sync::watch;
 
 use crate::clock::{NodeClock, SKEW_MS_MAX};
@@ -55,6 +56,7 @@ pub(crate) struct CommitThread<M: Machine> {
     pub(crate) pressure: Arc<Pressure>,
     pub(crate) failure: watch::Sender<Option<Failure>>,
     pub(crate) metrics: CommitMetrics,
+    pub(crate) mark: Option<RunMark>,
     pub(crate) options: CommitOptions,
 }
 
@@ -78,6 +80,7 @@ impl<M: Machine> CommitThread<M> {
                 return;
             }
             if stop {
+                self.note(|state| state.ended = true);
                 return;
             }
             if !self.keep() {
@@ -146,13 +149,32 @@ impl<M: Machine> CommitThread<M> {
         if let Some(order) = self.committer.keeper().poll(self.clock.mono(), journal) {
             self.order(order);
         }
+        if self.committer.keeper_ref().truncation_due() {
+            self.note(|state| state.truncation = true);
+        }
         match self.committer.truncate(self.options.truncate_keys_max) {
-            Ok(_) => true,
+            Ok(_) => {
+                self.note(|_| ());
+                true
+            }
             Err(error) => {
                 self.fail(error.to_string());
                 false
             }
         }
+    }
+
+    /// Marks what the node is in the middle of, for the report of the next start.
+    fn note(&mut self, change: impl FnOnce(&mut RunState)) {
+        let Some(mark) = &mut self.mark else { return };
+        let on_loan = self.pressure.on_loan.load(Ordering::Relaxed);
+        let mut state = RunState {
+            snapshot: self.committer.keeper_ref().in_snapshot(),
+            on_loan: u64::try_from(on_loan).unwrap_or(0),
+            ..RunState::default()
+        };
+        change(&mut state);
+        mark.note(state);
     }
 
     fn order(&self, order: Order) {

@@ -14,6 +14,7 @@ use crossbeam_channel::Sender;
 use interlock_domain::ids::IdStream;
 use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Machine;
+use interlock_storage::run_mark::RunMark;
 use interlock_storage::{GROUPS, Group, Log, LogError, Owned};
 use tokio::sync::{oneshot, watch};
 
@@ -126,7 +127,7 @@ impl<M: Machine> fmt::Debug for Node<M> {
 }
 
 impl<M: Machine> Node<M> {
-    /// Starts a node over an open log. Returns at once; recovery runs on its own threads, and
+    /// Starts a node over an open log; `mark` is told what the node is in the middle of. Returns at once; recovery runs on its own threads, and
     /// commands that need a partition wait at the entrance until it is rebuilt. Call it within an
     /// actix system.
     ///
@@ -136,6 +137,7 @@ impl<M: Machine> Node<M> {
         log: Arc<dyn Log>,
         policies: Vec<(SpaceId, Arc<M::Policy>)>,
         clock: NodeClock,
+        mark: Option<RunMark>,
         options: NodeOptions,
     ) -> Result<Self, StartError> {
         let started = clock.mono();
@@ -161,6 +163,7 @@ impl<M: Machine> Node<M> {
             pressure: Arc::clone(&pressure),
             failure: failure.clone(),
             metrics: CommitMetrics::new(),
+            mark,
             options: options.commit(),
         };
         // The committer starts first: what recovery releases may be decided at once.

@@ -12,7 +12,7 @@ mod sweep;
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 
 use interlock_domain::ids::IdStream;
 use interlock_domain::key::{EntityKey, SpaceId};
@@ -64,6 +64,8 @@ pub struct Pressure {
     pub journal_full: AtomicBool,
     /// The wall clock and node time disagree.
     pub clock_suspect: AtomicBool,
+    /// Entities on loan, over all shards.
+    pub on_loan: AtomicI64,
 }
 
 /// A shard of machine `M`.
@@ -86,6 +88,8 @@ pub struct Shard<M: Machine> {
     slices_due: VecDeque<PartitionId>,
     sweep: sweep::Sweeper,
     pressure: Arc<Pressure>,
+    /// Change of the entities on loan since the last turn.
+    on_loan: i64,
     stats: Stats,
 }
 
@@ -142,6 +146,7 @@ impl<M: Machine> Shard<M> {
             slices_due: VecDeque::new(),
             sweep: sweep::Sweeper::default(),
             pressure,
+            on_loan: 0,
             stats: Stats::default(),
         }
     }
@@ -196,6 +201,10 @@ impl<M: Machine> Shard<M> {
         self.sweep_some();
         self.snapshot_some();
         self.stats.turns += 1;
+        if self.on_loan != 0 {
+            let change = std::mem::take(&mut self.on_loan);
+            self.pressure.on_loan.fetch_add(change, Ordering::Relaxed);
+        }
         self.hand_over()
     }
 

@@ -6,6 +6,7 @@
 
 pub mod coverage;
 pub mod log;
+pub mod run_mark;
 
 pub use coverage::Coverage;
 pub use log::*;

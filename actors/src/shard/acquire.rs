@@ -40,6 +40,7 @@ impl<M: Machine> Shard<M> {
                     let place = transaction.places[transaction.held.len()];
                     let held = self.partition(place.partition).lend(&place.key);
                     transaction.held.push(held);
+                    self.on_loan += 1;
                 }
                 Next::Wait => {
                     self.wait(transaction);
@@ -66,8 +67,12 @@ impl<M: Machine> Shard<M> {
                 transaction.held.push(held);
                 self.ready.push_back(transaction);
             }
-            Home::Stays { born: true } => self.count(&place.key, 1),
-            Home::Stays { born: false } => {}
+            Home::Stays { born } => {
+                self.on_loan -= 1;
+                if born {
+                    self.count(&place.key, 1);
+                }
+            }
         }
     }
 
