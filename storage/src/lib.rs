@@ -4,9 +4,19 @@
 //! bytes mean. Storage knows groups, partitions, sequences and opaque frames, never a product.
 //! Called by the committer (writes), by recovery (reads) and by the offline verbs.
 
+mod book;
 pub mod coverage;
+pub mod faulty;
 pub mod log;
+pub mod memory;
+pub mod rng;
 pub mod run_mark;
+pub mod sled;
+#[cfg(any(test, feature = "suite"))]
+pub mod suite;
 
 pub use coverage::Coverage;
+pub use faulty::{Fault, FaultCounts, FaultPlan, FaultyLog};
 pub use log::*;
+pub use memory::{MemoryLog, MemoryStore};
+pub use sled::{Recovery, SledLog, SledOptions, SyncObserver};

@@ -14,10 +14,20 @@ pub const GROUPS: u16 = 64;
 /// Partitions in each group.
 pub const PARTITIONS_PER_GROUP: u16 = 256;
 /// Largest value an engine may store under one key: a larger one could end in a file sled never
-/// syncs (`docs/storage.md` §1.5.1).
-pub const CHUNK_BYTES_MAX: usize = 7 * 1024;
+/// syncs (`docs/storage.md` §1.5.1). 7 KiB is not enough of a bound: when a replaced snapshot's
+/// chunks are removed, sled merges emptied leaves into full ones, so a leaf holds well over 17
+/// values for a while, and is then written as a blob.
+pub const CHUNK_BYTES_MAX: usize = 4 * 1024;
 /// Largest commit an engine has to take, all bodies together.
 pub const COMMIT_BYTES_MAX: usize = 64 * 1024 * 1024;
+/// Largest slice of a snapshot.
+pub const SLICE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Largest header of a seal.
+pub const HEADER_BYTES_MAX: usize = 4 * 1024;
+/// Longest key of a meta value or a history row.
+pub const KEY_BYTES_MAX: usize = 256;
+/// Largest meta value or history row.
+pub const VALUE_BYTES_MAX: usize = 4 * 1024 * 1024;
 
 /// What a node acquires, fences and numbers its log by. `0..64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -245,6 +255,12 @@ pub enum LogError {
 /// A group that is not listed is read from the start.
 pub type Positions = std::collections::BTreeMap<Group, Sequence>;
 
+/// A key and its value.
+pub type Row = (Vec<u8>, Vec<u8>);
+
+/// What is called for each row that is read, until it breaks off.
+pub type VisitRow<'a> = dyn FnMut(&[u8], &[u8]) -> ControlFlow<()> + 'a;
+
 /// A fenced, group-committed log with snapshots. One writer calls [`Log::commit`]; readers may run
 /// beside each other before the writer starts.
 pub trait Log: Send + Sync {
@@ -261,10 +277,11 @@ pub trait Log: Send + Sync {
     /// See [`AppendError`]; after `Unknown` no further commit may be tried on this handle.
     fn commit(&self, commit: &Commit) -> Result<(), AppendError>;
 
-    /// After `Unknown`, on a newly opened handle: is this append in the log with these bytes?
+    /// After `Unknown`, on a newly opened handle: is this append in the log with these bytes? To be
+    /// asked before anything is truncated. `No` also when the sequence holds other bytes.
     ///
     /// # Errors
-    /// When the engine cannot be read.
+    /// When the engine cannot be read, or the sequence lies in the truncated part.
     fn resolve(
         &self,
         group: Group,
@@ -303,10 +320,12 @@ pub trait Log: Send + Sync {
     /// Which parts of the journal snapshots do not cover yet, as the engine sees it now.
     fn coverage(&self) -> Coverage;
 
-    /// Removes commits all of whose appends are at or before `upto`, and the chunks of snapshots
-    /// that a seal replaced; at most `limit` keys. Answers whether work is left. Refuses to remove
-    /// an append that no snapshot covers, or that history has not taken yet when
-    /// [`Log::history_position`] is in use.
+    /// Removes commits all of whose appends are at or before `upto`, oldest first and stopping at
+    /// the first that is not (so that a commit missing from the middle can be told from one that
+    /// was truncated), and the chunks of snapshots that a seal replaced; at most `limit` keys.
+    /// Answers whether work is left. Refuses to remove an append that no snapshot covers, or that
+    /// history has not taken yet when [`Log::history_position`] is in use. Not durable by itself:
+    /// after a power cut some of it may have to be done again.
     ///
     /// # Errors
     /// `Corrupt` when asked to remove what is not covered; nothing is removed then.
@@ -325,7 +344,7 @@ pub trait Log: Send + Sync {
     ///
     /// # Errors
     /// When the engine cannot be read.
-    fn meta_scan(&self, prefix: &[u8]) -> Result<Vec<(Vec<u8>, Vec<u8>)>, LogError>;
+    fn meta_scan(&self, prefix: &[u8]) -> Result<Vec<Row>, LogError>;
 
     /// Appends rows to a UTC day's history, idempotently: the same `(day, key)` again overwrites
     /// with equal bytes. Durable when it returns. `position` is what history has taken, by group.
@@ -335,7 +354,7 @@ pub trait Log: Send + Sync {
     fn history_append(
         &self,
         day: HistoryDay,
-        rows: &[(Vec<u8>, Vec<u8>)],
+        rows: &[Row],
         position: &Positions,
     ) -> Result<(), LogError>;
 
@@ -347,7 +366,7 @@ pub trait Log: Send + Sync {
         &self,
         day: HistoryDay,
         from: &[u8],
-        visit: &mut dyn FnMut(&[u8], &[u8]) -> ControlFlow<()>,
+        visit: &mut VisitRow<'_>,
     ) -> Result<(), LogError>;
 
     /// Removes whole days before `day`; answers which.

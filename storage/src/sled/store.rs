@@ -1,0 +1,412 @@
+//! One sled database and our own handle for syncing it.
+//!
+//! Here: opening (lock, leftovers of an abrupt stop, modes, directory syncs), writing a batch,
+//! syncing it for real, and turning sled's panics into errors. Not here: what keys mean. Called
+//! within the sled engine, for the log itself and for each day of history.
+//!
+//! sled's own flush is no fsync on Linux (`docs/storage.md` §1.3), so the sync that counts is made
+//! here, on a handle of the `db` file that was opened before the first write to it: such a handle
+//! also reports errors of writing back that happened since.
+
+use std::fmt;
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use sled::{Batch, Db, IVec};
+
+use crate::log::LogError;
+
+/// Watches every sync of a database file; for tests that keep what a power cut would leave.
+pub trait SyncObserver: Send + Sync {
+    /// Called right before the sync. An error stands for a sync that failed.
+    ///
+    /// # Errors
+    /// Whatever the test wants the engine to see.
+    fn syncing(&self, _db: &Path) -> io::Result<()> {
+        Ok(())
+    }
+
+    /// Called right after the sync of this file has returned without an error, and before anything
+    /// is acknowledged.
+    fn synced(&self, _db: &Path) {}
+}
+
+/// How to open a store.
+#[derive(Clone)]
+pub(super) struct StoreOptions {
+    pub(super) cache_bytes: u64,
+    pub(super) accept_blobs: bool,
+    pub(super) observer: Option<Arc<dyn SyncObserver>>,
+}
+
+impl fmt::Debug for StoreOptions {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("StoreOptions")
+            .field("cache_bytes", &self.cache_bytes)
+            .field("accept_blobs", &self.accept_blobs)
+            .finish_non_exhaustive()
+    }
+}
+
+/// See the module.
+pub(super) struct Store {
+    db: Option<Db>,
+    dir: PathBuf,
+    file: File,
+    accept_blobs: bool,
+    observer: Option<Arc<dyn SyncObserver>>,
+    /// Set by the first failed write or sync, for good.
+    failed: AtomicBool,
+}
+
+impl fmt::Debug for Store {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Store")
+            .field("dir", &self.dir)
+            .field("failed", &self.failed)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Store {
+    /// Opens or creates the database in `dir`; answers leftovers that were moved aside.
+    pub(super) fn open(
+        dir: &Path,
+        options: &StoreOptions,
+    ) -> Result<(Self, Vec<PathBuf>), LogError> {
+        prepare(dir)?;
+        let path = dir.join("db");
+        let file = File::open(&path).map_err(|error| io_error("open", &path, &error))?;
+        let mut aside = Vec::new();
+        let db = match open_sled(dir, options.cache_bytes) {
+            Ok(db) => db,
+            Err(error @ (LogError::Locked(_) | LogError::Format(_))) => return Err(error),
+            Err(error @ (LogError::Corrupt(_) | LogError::Io(_))) => {
+                aside = move_aside(dir)?;
+                if aside.is_empty() {
+                    return Err(error);
+                }
+                open_sled(dir, options.cache_bytes)?
+            }
+        };
+        let store = Self {
+            db: Some(db),
+            dir: dir.to_owned(),
+            file,
+            accept_blobs: options.accept_blobs,
+            observer: options.observer.clone(),
+            failed: AtomicBool::new(false),
+        };
+        store.check_handle()?;
+        store.check_blobs().map_err(|why| {
+            LogError::Corrupt(format!(
+                "{why}; `interlock compact` writes the data directory anew without them"
+            ))
+        })?;
+        settle(dir)?;
+        Ok((store, aside))
+    }
+
+    fn db(&self) -> &Db {
+        self.db.as_ref().expect("only dropping takes the database")
+    }
+
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Is our handle the file that the path names?
+    fn check_handle(&self) -> Result<(), LogError> {
+        let path = self.dir.join("db");
+        let (ours, theirs) = self
+            .file
+            .metadata()
+            .and_then(|ours| Ok((ours, fs::metadata(&path)?)))
+            .map_err(|error| io_error("look at", &path, &error))?;
+        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
+            return Ok(());
+        }
+        Err(LogError::Io(format!(
+            "{} was replaced while it was being opened",
+            path.display()
+        )))
+    }
+
+    /// sled never syncs what it puts under `blobs/`, so there must be nothing.
+    fn check_blobs(&self) -> Result<(), String> {
+        let path = self.dir.join("blobs");
+        match fs::read_dir(&path).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => Ok(()),
+            Ok(false) if self.accept_blobs => Ok(()),
+            Ok(false) => Err(format!(
+                "{} holds a file, which is never synced",
+                path.display()
+            )),
+            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+        }
+    }
+
+    /// Has a write or sync failed on this handle?
+    pub(super) fn has_failed(&self) -> bool {
+        self.failed.load(Ordering::Acquire)
+    }
+
+    /// Ends all writing on this handle.
+    pub(super) fn fail(&self) {
+        self.failed.store(true, Ordering::Release);
+    }
+
+    /// Applies a batch without syncing it. After an error the outcome is unknown.
+    pub(super) fn write(&self, batch: Batch) -> Result<(), String> {
+        self.once(|| {
+            self.db()
+                .apply_batch(batch)
+                .map_err(|error| error.to_string())
+        })
+    }
+
+    /// Makes everything written so far durable. After an error the outcome is unknown: the kernel
+    /// may have dropped the dirty pages, so a later sync that succeeds proves nothing.
+    pub(super) fn sync(&self) -> Result<(), String> {
+        self.once(|| {
+            self.db().flush().map_err(|error| error.to_string())?;
+            self.check_blobs()?;
+            let path = self.dir.join("db");
+            if let Some(observer) = &self.observer {
+                observer
+                    .syncing(&path)
+                    .map_err(|error| format!("sync of {}: {error}", path.display()))?;
+            }
+            self.file
+                .sync_data()
+                .map_err(|error| format!("sync of {}: {error}", path.display()))?;
+            if let Some(observer) = &self.observer {
+                observer.synced(&path);
+            }
+            Ok(())
+        })
+    }
+
+    /// Runs a writing step unless an earlier one failed; a failure or panic is final.
+    fn once(&self, step: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+        if self.has_failed() {
+            return Err("an earlier write or sync has failed".to_owned());
+        }
+        let outcome = catch_unwind(AssertUnwindSafe(step))
+            .unwrap_or_else(|panic| Err(format!("sled panicked: {}", text_of(&*panic))));
+        if outcome.is_err() {
+            self.fail();
+        }
+        outcome
+    }
+
+    /// Reads one value.
+    pub(super) fn get(&self, key: &[u8]) -> Result<Option<IVec>, LogError> {
+        self.read(|| self.db().get(key))
+    }
+
+    /// Reads at most `limit` pairs in key order, from `from` on, whose key starts with `prefix`.
+    pub(super) fn page(
+        &self,
+        prefix: &[u8],
+        from: &[u8],
+        limit: usize,
+    ) -> Result<Vec<(IVec, IVec)>, LogError> {
+        let start = from.max(prefix);
+        self.read(|| {
+            self.db()
+                .range(start..)
+                .take(limit)
+                .take_while(|pair| {
+                    pair.as_ref()
+                        .map_or(true, |(key, _)| key.starts_with(prefix))
+                })
+                .collect()
+        })
+    }
+
+    /// Size of the files, for metrics.
+    pub(super) fn size_on_disk(&self) -> Result<u64, LogError> {
+        self.read(|| self.db().size_on_disk())
+    }
+
+    fn read<T>(&self, step: impl FnOnce() -> sled::Result<T>) -> Result<T, LogError> {
+        match catch_unwind(AssertUnwindSafe(step)) {
+            Ok(Ok(value)) => Ok(value),
+            Ok(Err(error)) => Err(sled_error(&self.dir, &error)),
+            Err(panic) => Err(broken(&self.dir, &text_of(&*panic))),
+        }
+    }
+}
+
+impl Drop for Store {
+    fn drop(&mut self) {
+        // sled flushes when it is dropped, and panics when that fails. Nothing was promised about
+        // what was not synced, so there is nothing to do about it here.
+        let db = self.db.take();
+        drop(catch_unwind(AssertUnwindSafe(move || drop(db))));
+    }
+}
+
+fn open_sled(dir: &Path, cache_bytes: u64) -> Result<Db, LogError> {
+    let config = sled::Config::new()
+        .path(dir)
+        .cache_capacity(cache_bytes)
+        .use_compression(false)
+        // The background thread is the only caller of sled's garbage collection; its flushes count
+        // for nothing here.
+        .flush_every_ms(Some(500));
+    match catch_unwind(AssertUnwindSafe(|| config.open())) {
+        Ok(Ok(db)) => Ok(db),
+        Ok(Err(error)) => Err(sled_error(dir, &error)),
+        Err(panic) => Err(broken(dir, &text_of(&*panic))),
+    }
+}
+
+/// Creates what is missing, readable by the owner only, before sled would create it with the
+/// process's umask.
+fn prepare(dir: &Path) -> Result<(), LogError> {
+    create_dir(dir)?;
+    create_dir(&dir.join("blobs"))?;
+    for name in ["db", "conf"] {
+        let path = dir.join(name);
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| io_error("create", &path, &error))?;
+    }
+    Ok(())
+}
+
+/// Creates a directory (and those above it) with mode 0700, durably.
+pub(super) fn create_dir(dir: &Path) -> Result<(), LogError> {
+    let mut missing: Vec<&Path> = Vec::new();
+    for path in dir.ancestors() {
+        if path.as_os_str().is_empty() || path.exists() {
+            break;
+        }
+        missing.push(path);
+    }
+    for path in missing.iter().rev() {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(io_error("create", path, &error)),
+        }
+        sync_dir(&parent_of(path))?;
+    }
+    restrict(dir, 0o700)
+}
+
+fn restrict(path: &Path, mode: u32) -> Result<(), LogError> {
+    let now = fs::metadata(path).map_err(|error| io_error("look at", path, &error))?;
+    if now.permissions().mode() & 0o777 == mode {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode))
+        .map_err(|error| io_error("change the mode of", path, &error))
+}
+
+fn parent_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        Some(_) | None => PathBuf::from("."),
+    }
+}
+
+pub(super) fn sync_dir(dir: &Path) -> Result<(), LogError> {
+    File::open(dir)
+        .and_then(|handle| handle.sync_all())
+        .map_err(|error| io_error("sync", dir, &error))
+}
+
+/// After opening: modes of what sled created, and a sync of everything it left unsynced (its
+/// configuration file and the names of its files).
+fn settle(dir: &Path) -> Result<(), LogError> {
+    let entries = fs::read_dir(dir).map_err(|error| io_error("read", dir, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| io_error("read", dir, &error))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name == "db" || name == "conf" || name.starts_with("snap.") {
+            restrict(&entry.path(), 0o600)?;
+        }
+    }
+    let conf = dir.join("conf");
+    File::open(&conf)
+        .and_then(|handle| handle.sync_all())
+        .map_err(|error| io_error("sync", &conf, &error))?;
+    sync_dir(dir)?;
+    sync_dir(&parent_of(dir))
+}
+
+/// Moves half-written snapshot files of sled aside: they keep it from opening, and hold nothing
+/// that the log does not.
+fn move_aside(dir: &Path) -> Result<Vec<PathBuf>, LogError> {
+    let mut moved = Vec::new();
+    let entries = fs::read_dir(dir).map_err(|error| io_error("read", dir, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| io_error("read", dir, &error))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !(name.starts_with("snap.") && name.ends_with(".generating")) {
+            continue;
+        }
+        let free = (0..1_000)
+            .map(|number| dir.join(format!("aside.{number}.{name}")))
+            .find(|path| !path.exists());
+        let Some(to) = free else {
+            let why = format!("{} holds too many files set aside", dir.display());
+            return Err(LogError::Io(why));
+        };
+        fs::rename(entry.path(), &to)
+            .map_err(|error| io_error("move aside", &entry.path(), &error))?;
+        moved.push(to);
+    }
+    if !moved.is_empty() {
+        sync_dir(dir)?;
+    }
+    Ok(moved)
+}
+
+pub(super) fn io_error(verb: &str, path: &Path, error: &io::Error) -> LogError {
+    LogError::Io(format!("cannot {verb} {}: {error}", path.display()))
+}
+
+fn sled_error(dir: &Path, error: &sled::Error) -> LogError {
+    match error {
+        sled::Error::Io(io) if io.to_string().contains("could not acquire lock") => {
+            LogError::Locked(format!(
+                "the data directory {} is in use by another process",
+                dir.display()
+            ))
+        }
+        sled::Error::Io(io) => LogError::Io(format!("{}: {io}", dir.display())),
+        sled::Error::Unsupported(why) => LogError::Format(format!("{}: {why}", dir.display())),
+        sled::Error::Corruption { .. }
+        | sled::Error::ReportableBug(_)
+        | sled::Error::CollectionNotFound(_) => broken(dir, &error.to_string()),
+    }
+}
+
+fn broken(dir: &Path, why: &str) -> LogError {
+    let why = why.lines().next().unwrap_or_default();
+    LogError::Corrupt(format!(
+        "the database in {} cannot be read ({why}); restore a backup with `interlock import`",
+        dir.display()
+    ))
+}
+
+fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+    panic
+        .downcast_ref::<String>()
+        .cloned()
+        .or_else(|| panic.downcast_ref::<&str>().map(|&text| text.to_owned()))
+        .unwrap_or_else(|| "a panic without a text".to_owned())
+}

@@ -1,0 +1,132 @@
+//! Reading and writing of single values that may span chunks.
+//!
+//! Here: meta values, pointers and history rows. Not here: journal and snapshots, which are written
+//! once and never replaced. Called within the sled engine only.
+
+use sled::{Batch, IVec};
+
+use super::chunk::{self, Assembler, Defect};
+use super::keys;
+use super::store::Store;
+use crate::log::LogError;
+
+/// Pairs read at a time.
+const PAGE: usize = 64;
+
+/// What a scan calls with each value's name and content; says whether to go on.
+type Visit<'a> = dyn FnMut(&[u8], Result<Vec<u8>, Defect>) -> Result<bool, LogError> + 'a;
+
+/// Reads one value.
+pub(super) fn read(store: &Store, prefix: &[u8]) -> Result<Option<Vec<u8>>, LogError> {
+    let key = keys::chunk(prefix, 0);
+    let Some(first) = store.get(&key)? else {
+        return Ok(None);
+    };
+    let mut assembler = Assembler::new(prefix.to_vec());
+    let mut outcome = assembler.push(&key, &first);
+    for number in 1..assembler.count() {
+        let key = keys::chunk(prefix, number);
+        let Some(chunk) = store.get(&key)? else {
+            break;
+        };
+        outcome = outcome.and_then(|()| assembler.push(&key, &chunk));
+    }
+    outcome
+        .and_then(|()| assembler.finish())
+        .map(Some)
+        .map_err(|defect| damaged(store, prefix, defect))
+}
+
+/// Adds a value to a batch (`None` removes it), with the removal of what an older and longer one
+/// would leave behind.
+pub(super) fn put(
+    store: &Store,
+    batch: &mut Batch,
+    prefix: &[u8],
+    value: Option<&[u8]>,
+) -> Result<(), LogError> {
+    let key = keys::chunk(prefix, 0);
+    let old = match store.get(&key)? {
+        Some(first) => {
+            let (head, _) = chunk::open(&key, &first).map_err(|d| damaged(store, prefix, d))?;
+            head.count
+        }
+        None => 0,
+    };
+    let new = value.map_or(0, |value| insert(batch, prefix, value));
+    for number in new..old {
+        batch.remove(keys::chunk(prefix, number));
+    }
+    Ok(())
+}
+
+/// Adds a value that was never there before.
+pub(super) fn insert(batch: &mut Batch, prefix: &[u8], value: &[u8]) -> u32 {
+    chunk::cut(prefix, value, &mut |key, chunk| {
+        batch.insert(key, IVec::from(chunk));
+    })
+}
+
+/// Visits all values whose name starts with `head`, in order, from the name `from` on, until
+/// `visit` says no. Gives each value or why it cannot be read.
+pub(super) fn scan(
+    store: &Store,
+    head: &[u8],
+    from: &[u8],
+    visit: &mut Visit<'_>,
+) -> Result<(), LogError> {
+    let mut next = from.to_vec();
+    let mut open: Option<(Assembler, Result<(), Defect>)> = None;
+    loop {
+        let page = store.page(head, &next, PAGE)?;
+        let Some((last, _)) = page.last() else {
+            break;
+        };
+        next = [last.as_ref(), &[0]].concat();
+        for (key, chunk) in &page {
+            let prefix = key.len().checked_sub(keys::CHUNK).map(|end| &key[..end]);
+            let prefix = prefix.unwrap_or(key);
+            if let Some((assembler, _)) = &open
+                && assembler.prefix() != prefix
+                && let Some(done) = open.take()
+                && !close(done, visit)?
+            {
+                return Ok(());
+            }
+            let (assembler, outcome) =
+                open.get_or_insert_with(|| (Assembler::new(prefix.to_vec()), Ok(())));
+            if outcome.is_ok() {
+                *outcome = assembler.push(key, chunk);
+            }
+        }
+    }
+    if let Some(done) = open {
+        close(done, visit)?;
+    }
+    Ok(())
+}
+
+fn close(
+    (assembler, outcome): (Assembler, Result<(), Defect>),
+    visit: &mut Visit<'_>,
+) -> Result<bool, LogError> {
+    let prefix = assembler.prefix().to_vec();
+    visit(&prefix, outcome.and_then(|()| assembler.finish()))
+}
+
+/// The error for a value that cannot be read, where nothing can be given up to go on.
+pub(super) fn damaged(store: &Store, prefix: &[u8], defect: Defect) -> LogError {
+    let place = format!(
+        "{} in {}",
+        prefix.escape_ascii(),
+        store.dir().join("db").display()
+    );
+    match defect {
+        Defect::Newer(version) => LogError::Format(format!(
+            "value {place} has format {version}, which a newer interlock has written"
+        )),
+        Defect::Damaged(why) => LogError::Corrupt(format!(
+            "value {place} is damaged ({why}); restore a backup with `interlock import`"
+        )),
+    }
+}
