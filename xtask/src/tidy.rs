@@ -5,6 +5,7 @@
 mod code;
 mod directions;
 mod exceptions;
+mod places;
 mod ratchet;
 mod source;
 mod text;
@@ -61,8 +62,10 @@ pub(crate) fn run(bless: bool) -> Outcome {
     for source in &sources {
         faults.extend(code::check(source, &exceptions));
     }
+    let places = places::Places::new(files.iter().map(|(path, _)| path.as_str()));
     for (path, text) in &files {
         faults.extend(text::check(path, text, &synonyms));
+        faults.extend(places.check(path, text));
     }
     faults.extend(exceptions.unused());
     faults.extend(ratchet::check(
