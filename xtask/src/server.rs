@@ -167,3 +167,34 @@ fn ready_line(output: impl Read + Send + 'static, child: &mut Child) -> Option<S
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::PermissionsExt as _;
+
+    use super::*;
+
+    /// Starts a script in the place of a server.
+    fn start(script: &str) -> Outcome<Server> {
+        let folder = tempfile::tempdir().expect("a folder");
+        let binary = folder.path().join("server");
+        fs::write(&binary, format!("#!/bin/sh\n{script}")).expect("a script");
+        fs::set_permissions(&binary, fs::Permissions::from_mode(0o700)).expect("a program");
+        Server::start(&binary, folder.path(), &[])
+    }
+
+    // One test, so that no other thread of it writes a program while this one starts one.
+    #[test]
+    fn a_server_is_waited_for_and_must_leave_with_status_0() {
+        let wait =
+            "echo hello; echo 'ready http://127.0.0.1:1 shards=1'; while :; do sleep 0.02; done";
+        let good = start(&format!("trap 'exit 0' TERM; {wait}")).expect("starts");
+        assert_eq!(good.url, "http://127.0.0.1:1");
+        assert_eq!(good.stop(), Ok(()));
+        let bad = start(&format!("trap 'echo broken >&2; exit 3' TERM; {wait}")).expect("starts");
+        let error = bad.stop().expect_err("status 3");
+        assert!(error.contains("exit status: 3"), "{error}");
+        let never = start("echo no >&2; exit 1").expect_err("never ready");
+        assert!(never.contains("did not become ready\nno"), "{never}");
+    }
+}
