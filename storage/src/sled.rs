@@ -195,7 +195,9 @@ impl SledLog {
                 in_batch = 0;
             }
         }
-        self.write(batch)?;
+        if in_batch > 0 {
+            self.write(batch)?;
+        }
         Ok(removed)
     }
 

@@ -19,7 +19,7 @@ use super::record;
 use super::store::Store;
 use super::values;
 use crate::book::{Book, Entry};
-use crate::log::{Group, LogError, Sequence};
+use crate::log::{Group, LogError, Partition, Sequence};
 
 /// Keys removed in one batch.
 pub(super) const REMOVE_MAX: usize = 1_000;
@@ -38,6 +38,8 @@ pub struct Recovery {
 /// The journal as far as it can be read.
 struct Scan<'a> {
     marks: &'a Landmarks,
+    /// What the current snapshots cover.
+    covered: BTreeMap<Partition, Sequence>,
     /// What verified commits up to the first bad one say.
     book: Book,
     /// The first commit that is not as it was written.
@@ -86,8 +88,10 @@ pub(super) fn recover(
 }
 
 fn scan_journal<'a>(store: &Store, marks: &'a Landmarks) -> Result<Scan<'a>, LogError> {
+    let seals = marks.seals.iter();
     let mut scan = Scan {
         marks,
+        covered: seals.map(|info| (info.partition, info.position)).collect(),
         book: Book::default(),
         bad: None,
         newest: marks.floor,
@@ -119,7 +123,7 @@ impl Scan<'_> {
             self.spoil(missing, "it is missing".to_owned());
         }
         self.newest = number;
-        let Some(appends) = record::decode(bytes) else {
+        let Some(mut appends) = record::decode(bytes) else {
             return self.spoil(number, "it is no journal record".to_owned());
         };
         if self.bad.is_some() {
@@ -140,7 +144,13 @@ impl Scan<'_> {
                 );
             }
         }
-        for append in &appends {
+        for append in &mut appends {
+            // What the current snapshot has is covered already, also if the partition was touched
+            // again since.
+            append.partitions.retain(|partition| {
+                let position = self.covered.get(partition).copied().unwrap_or_default();
+                append.sequence > position
+            });
             self.book
                 .coverage
                 .appended(append.group, append.sequence, &append.partitions);
