@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde::Serialize;
@@ -32,6 +32,9 @@ pub(crate) struct Options {
     /// Print the figures of every run as JSON instead
     #[arg(long)]
     pub(crate) json: bool,
+    /// A server that is already built
+    #[arg(long)]
+    pub(crate) binary: Option<PathBuf>,
 }
 
 /// The rows of each number of shards: a name and the harness's words for it.
@@ -56,7 +59,10 @@ struct Run {
 
 /// Measures and prints.
 pub(crate) fn run(options: &Options) -> Outcome {
-    let binary = server::build(true)?;
+    let binary = match &options.binary {
+        Some(binary) => binary.clone(),
+        None => server::build(true)?,
+    };
     shell::run(&mut shell::cargo([
         "build",
         "--quiet",
@@ -64,7 +70,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         "-p",
         "interlock-loadtest",
     ]))?;
-    let harness = binary.with_file_name("interlock-loadtest");
+    let harness = shell::build_folder()?.join("release/interlock-loadtest");
     let mut runs: BTreeMap<(u32, usize), Vec<Run>> = BTreeMap::new();
     for round in 1..=options.runs {
         for &shards in &options.shards {
@@ -106,6 +112,12 @@ fn measure(
     // The data lies on the disk that holds the build, not on a temporary file system in memory.
     let folder = tempfile::tempdir_in(shell::work_folder()).map_err(|error| error.to_string())?;
     let server = Server::start(binary, folder.path(), &["--shards", &shards.to_string()])?;
+    if !server.ready.contains("durability=fsync") {
+        return Err(format!(
+            "the server does not sync before it answers: {}",
+            server.ready
+        ));
+    }
     let before = cpu_seconds(server.process());
     let mut load = shell::command(harness, words);
     load.args(["--json", "--url", &server.url, "--key", server::KEY]);
@@ -142,7 +154,10 @@ fn table(runs: &BTreeMap<(u32, usize), Vec<Run>>, options: &Options) -> String {
     for of_row in runs.values() {
         let median = |figure: fn(&Run) -> f64| middle(of_row.iter().map(figure).collect());
         let rates = || of_row.iter().map(|run| run.checks_per_second);
-        let thousands = |value: f64| format!("{:.0}k", value / 1e3);
+        let thousands = |value: f64| {
+            let digits = usize::from(value < 1e4);
+            format!("{:.digits$}k", value / 1e3)
+        };
         let low = rates().fold(f64::INFINITY, f64::min);
         let high = rates().fold(0.0, f64::max);
         let (scenario, shards) = (of_row[0].scenario, of_row[0].shards);
@@ -256,6 +271,7 @@ mod tests {
             shards: vec![1],
             connections: 4,
             json: false,
+            binary: None,
         };
         let row = "| batches of 500 | 1 | 240k (230k–250k) | 2.00 | 5.00 | 4.00 |";
         let text = table(&runs, &options);

@@ -38,6 +38,8 @@ pub(crate) struct Server {
     child: Child,
     /// Where it listens.
     pub(crate) url: String,
+    /// What it said when it was ready: address, shards, engine, durability.
+    pub(crate) ready: String,
     log: PathBuf,
 }
 
@@ -67,6 +69,7 @@ impl Server {
         let mut server = Self {
             child,
             url: String::new(),
+            ready: String::new(),
             log,
         };
         let line = output.and_then(|output| ready_line(output, &mut server.child));
@@ -76,6 +79,7 @@ impl Server {
         match url {
             Some(url) => {
                 server.url = url.to_owned();
+                server.ready = line.unwrap_or_default();
                 Ok(server)
             }
             None => Err(format!(
