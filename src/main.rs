@@ -1,2 +1,83 @@
 //! The server binary.
-fn main() {}
+//!
+//! Here: the command line's verbs, one file each, and the one way out. Not here: anything a verb
+//! does.
+
+mod config;
+mod console;
+mod data_dir;
+mod exit;
+mod first_start;
+mod listen;
+mod log_stop;
+mod memory_watch;
+mod panics;
+mod registry;
+mod running;
+mod secret;
+mod seed;
+mod serve;
+mod signals;
+mod telemetry;
+mod wiring;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+use crate::exit::{Exit, Stop};
+
+/// May this agent act, now? An in-memory coordinator that answers, and reserves what it promises.
+#[derive(Debug, Parser)]
+#[command(name = "interlock", version, arg_required_else_help = true)]
+struct Cli {
+    #[command(subcommand)]
+    verb: Verb,
+}
+
+#[derive(Debug, Subcommand)]
+enum Verb {
+    /// Runs the server. A first start sets everything up.
+    #[command(after_help = exit::HELP)]
+    Serve(Box<serve::Args>),
+    /// Prints every setting with its unit, default and bound.
+    Config,
+}
+
+fn main() -> ExitCode {
+    panics::install();
+    let outcome = std::panic::catch_unwind(run)
+        .unwrap_or_else(|_| Err(Stop::new(Exit::Bug, "stopped by the bug named above")));
+    exit::code(outcome)
+}
+
+fn run() -> Result<(), Stop> {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(help) => return usage(&help),
+    };
+    match cli.verb {
+        Verb::Serve(args) => serve::run(&args),
+        Verb::Config => {
+            console::say(config::document().trim_end());
+            Ok(())
+        }
+    }
+}
+
+/// Help and version are answers; anything else is one line.
+fn usage(help: &clap::Error) -> Result<(), Stop> {
+    if help.use_stderr()
+        && help.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    {
+        let text = help.to_string();
+        let said = text.split("\n\n").next().unwrap_or_default();
+        let words: Vec<&str> = said.split_whitespace().collect();
+        let line = words.join(" ");
+        let line = line.strip_prefix("error: ").unwrap_or(&line);
+        let line = format!("{line} (see interlock --help)");
+        return Err(Stop::new(Exit::Usage, line));
+    }
+    console::say(help.to_string().trim_end());
+    Ok(())
+}

@@ -1,0 +1,24 @@
+//! `[limits]`: what is refused at the entrance. Read by `wiring`.
+
+use super::setting::{integer, section};
+
+section! {
+    /// What is refused at the entrance, with 413, 429 or 503.
+    Limits = "limits" {
+        /// Bytes of the body of any request but a batch, also after it is inflated.
+        body_bytes_max: u64 = integer(65_536, 16_384, 16_777_216),
+        /// Bytes of the body of a batch, also after it is inflated.
+        batch_bytes_max: u64 = integer(2_097_152, 65_536, 67_108_864),
+        /// Commands inside the node at once.
+        commands_in_flight_max: u64 = integer(65_536, 512, 4_194_304),
+        /// Commands inside the node at once of the spaces that share one of the 64 groups.
+        commands_in_flight_per_group_max: u64 = integer(32_768, 512, 4_194_304),
+        /// Bytes of commands inside the node at once.
+        bytes_in_flight_max: u64 = integer(268_435_456, 16_777_216, 17_179_869_184),
+        /// Notices kept in memory for readers of a stream; a reader that is further behind goes on
+        /// from the log.
+        notices_max: u64 = integer(65_536, 1_024, 4_194_304),
+        /// Seconds a client is told to wait after 429 or 503.
+        retry_after_s: u64 = integer(1, 1, 3_600),
+    }
+}

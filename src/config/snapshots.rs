@@ -1,0 +1,15 @@
+//! `[snapshots]`: how the journal is kept short. Read by `wiring`.
+
+use super::setting::{integer, section};
+
+section! {
+    /// How the journal is kept short.
+    Snapshots = "snapshots" {
+        /// Seconds from the start of one round of snapshots to the next.
+        interval_s: u64 = integer(300, 1, 86_400),
+        /// Bytes a second that snapshots write while there is load.
+        bytes_per_s: u64 = integer(10_485_760, 1_048_576, 1_073_741_824),
+        /// Customers, objects and effects that one turn encodes for a snapshot.
+        slice_entities_max: u64 = integer(500, 1, 10_000),
+    }
+}

@@ -1,0 +1,13 @@
+//! `[telemetry]`: what the node says about itself. Read by `telemetry`.
+
+use super::setting::{choice, section, text};
+
+section! {
+    /// What the node says about itself. No setting prints a handle, a key or a message.
+    Telemetry = "telemetry" {
+        /// How log lines on standard error look.
+        log_format: String = choice("text", &["text", "json"]),
+        /// Which log lines: a level, or levels by module ("info,interlock_actors=debug").
+        log_filter: String = text("info,actix_server=warn,sled=error"),
+    }
+}

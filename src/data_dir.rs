@@ -1,0 +1,164 @@
+//! The data directory: that it exists, is ours, and is closed to others.
+//!
+//! Here: creating and checking the directory and writing a small file into it so that it survives a
+//! power cut. Not here: what the files mean. Called by `serve` and `secret`.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::exit::{Exit, Stop};
+
+/// Name of the file that holds the node's secret.
+pub(crate) const SECRET_FILE: &str = "secret";
+/// Name of the secret until the log knows it.
+pub(crate) const SECRET_DRAFT_FILE: &str = "secret.new";
+/// Name of the directory that holds the log.
+pub(crate) const LOG_DIR: &str = "log";
+/// Name of the file that says what the last run was in the middle of.
+pub(crate) const RUN_FILE: &str = "run";
+
+/// From here on every file and directory the process makes, also those an engine makes, is closed
+/// to the group and to others.
+pub(crate) fn close_to_others() {
+    rustix::process::umask(rustix::fs::Mode::RWXG | rustix::fs::Mode::RWXO);
+}
+
+/// Makes the directory, or checks the one that is there.
+///
+/// # Errors
+/// When it cannot be made or used, or holds something else.
+pub(crate) fn prepare(path: &Path) -> Result<(), Stop> {
+    let refuse = |what: String| {
+        let message = format!("data directory {}: {what}", path.display());
+        Stop::new(Exit::Data, message)
+    };
+    match fs::metadata(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            DirBuilder::new()
+                .recursive(true)
+                .mode(0o700)
+                .create(path)
+                .map_err(|error| refuse(format!("cannot be made: {error}")))?;
+            let parent = parent_of(path);
+            sync_dir(&parent).map_err(|error| refuse(format!("cannot be synced: {error}")))
+        }
+        Err(error) => Err(refuse(format!("cannot be read: {error}"))),
+        Ok(found) if !found.is_dir() => Err(refuse("is not a directory".to_owned())),
+        Ok(_) => {
+            let strange =
+                strange_entry(path).map_err(|error| refuse(format!("cannot be read: {error}")))?;
+            if let Some(name) = strange {
+                return Err(refuse(format!(
+                    "holds no interlock data but {name}; name an empty one"
+                )));
+            }
+            close(path, 0o700).map_err(|error| refuse(format!("cannot be closed: {error}")))
+        }
+    }
+}
+
+/// In a directory that has neither secret nor log: the name of something else that is in it.
+fn strange_entry(path: &Path) -> io::Result<Option<String>> {
+    let ours = [SECRET_FILE, SECRET_DRAFT_FILE, LOG_DIR];
+    if ours.iter().any(|name| path.join(name).exists()) {
+        return Ok(None);
+    }
+    let mut entries = fs::read_dir(path)?;
+    let first = entries.find_map(|entry| match entry {
+        // The mark of a file system's own root, where a volume is mounted.
+        Ok(entry) if entry.file_name() == "lost+found" => None,
+        other => Some(other),
+    });
+    match first {
+        None => Ok(None),
+        Some(entry) => Ok(Some(entry?.file_name().to_string_lossy().into_owned())),
+    }
+}
+
+/// Takes the rights of the group and of others away, if they have any.
+pub(crate) fn close(path: &Path, mode: u32) -> io::Result<()> {
+    let now = fs::metadata(path)?.permissions().mode();
+    if now & 0o077 == 0 {
+        return Ok(());
+    }
+    tracing::warn!(path = %path.display(), "was open to others and is closed now");
+    fs::set_permissions(path, Permissions::from_mode(mode))
+}
+
+/// Writes a file so that it survives a power cut.
+pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(0o600)
+        .open(path)?;
+    file.write_all(bytes)?;
+    file.sync_all()?;
+    sync_dir(&parent_of(path))
+}
+
+/// Gives a file its name so that it survives a power cut.
+pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
+    fs::rename(from, to)?;
+    sync_dir(&parent_of(to))
+}
+
+fn sync_dir(path: &Path) -> io::Result<()> {
+    File::open(path)?.sync_all()
+}
+
+fn parent_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
+        _ => PathBuf::from("."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mode(path: &Path) -> u32 {
+        fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    #[test]
+    fn makes_a_closed_directory() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("a/b");
+        prepare(&path).unwrap();
+        assert_eq!(mode(&path), 0o700);
+        prepare(&path).unwrap();
+    }
+
+    #[test]
+    fn closes_one_that_is_open() {
+        let root = tempfile::tempdir().unwrap();
+        fs::set_permissions(root.path(), Permissions::from_mode(0o755)).unwrap();
+        prepare(root.path()).unwrap();
+        assert_eq!(mode(root.path()), 0o700);
+    }
+
+    #[test]
+    fn refuses_what_is_not_ours() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join("letter.txt"), "x").unwrap();
+        let stop = prepare(root.path()).unwrap_err();
+        assert_eq!(stop.exit, Exit::Data);
+        assert!(stop.message.contains("letter.txt"));
+        let stop = prepare(&root.path().join("letter.txt")).unwrap_err();
+        assert!(stop.message.ends_with("is not a directory"));
+    }
+
+    #[test]
+    fn a_new_file_is_closed() {
+        let root = tempfile::tempdir().unwrap();
+        let path = root.path().join("secret");
+        write(&path, b"one").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+    }
+}

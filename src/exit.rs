@@ -1,0 +1,146 @@
+//! How the process ends: one number for each reason, and the one place it ends in.
+//!
+//! Here: the exit codes, which are a contract with whoever supervises the process, and [`Stop`],
+//! what a verb hands up when it cannot go on. Not here: why. Called by every verb and by `main`.
+
+use std::fmt;
+use std::process::ExitCode;
+
+/// Why the process ends. The numbers never change; 1 is left to shells and 101 to the language.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Exit {
+    /// Everything asked for was done; also after SIGTERM and a drain.
+    Done = 0,
+    /// The command line makes no sense.
+    Usage = 2,
+    /// The settings file cannot be read or says something that is refused.
+    Config = 3,
+    /// The address cannot be listened on, or must not be in the clear.
+    Listen = 4,
+    /// Another process holds the data directory.
+    Locked = 5,
+    /// The log is not what was written.
+    Corrupt = 6,
+    /// The data directory belongs to another secret, or its secret is gone.
+    Secret = 7,
+    /// The machine's clock is too far from the last record.
+    Clock = 8,
+    /// The log was written by a newer version.
+    Format = 9,
+    /// The data directory cannot be used: permissions, a full disk.
+    Data = 10,
+    /// The seed cannot be read or says something that is refused.
+    Seed = 11,
+    /// The disk failed while the node ran; what was not answered is unknown.
+    Storage = 20,
+    /// A bug; the next start recovers from the log.
+    Bug = 21,
+    /// A second signal came before the drain was over.
+    Forced = 22,
+}
+
+/// The table `interlock serve --help` shows.
+pub(crate) const HELP: &str = "\
+Exit codes:
+   0  done, also after SIGTERM and a drain
+   2  the command line makes no sense
+   3  the settings file cannot be read or is refused
+   4  the address cannot be listened on, or must not be in the clear
+   5  another process holds the data directory
+   6  the log is damaged
+   7  the data directory belongs to another secret
+   8  the machine's clock is too far from the last record
+   9  the log was written by a newer version
+  10  the data directory cannot be used
+  11  the seed cannot be read or is refused
+  20  the disk failed while the node ran
+  21  a bug; the next start recovers from the log
+  22  a second signal came before the drain was over";
+
+/// Why a verb cannot go on: the code, and one line for the operator.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Stop {
+    /// The code.
+    pub(crate) exit: Exit,
+    /// One line, without the program's name.
+    pub(crate) message: String,
+}
+
+impl Stop {
+    /// A stop with one line. Line breaks that a library put into its message become commas.
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        let message: String = message.into();
+        let lines: Vec<&str> = message
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty())
+            .collect();
+        Self {
+            exit,
+            message: lines.join(", "),
+        }
+    }
+}
+
+impl fmt::Display for Stop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+/// The code `main` returns.
+pub(crate) fn code(outcome: Result<(), Stop>) -> ExitCode {
+    let exit = match outcome {
+        Ok(()) => Exit::Done,
+        Err(stop) => {
+            if !stop.message.is_empty() {
+                crate::console::complain(&stop.message);
+            }
+            stop.exit
+        }
+    };
+    ExitCode::from(exit as u8)
+}
+
+/// Ends the process now, without a drain and without destructors: for a second signal, and for
+/// failures after which nothing may be written any more.
+#[expect(clippy::disallowed_methods, reason = "this is the one place")]
+pub(crate) fn at_once(stop: &Stop) -> ! {
+    crate::console::complain(&stop.message);
+    std::process::exit(i32::from(stop.exit as u8))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stop_is_one_line() {
+        let stop = Stop::new(Exit::Config, "a\n  b\n\nc");
+        assert_eq!(stop.message, "a, b, c");
+    }
+
+    #[test]
+    fn the_help_lists_the_codes() {
+        for exit in [
+            Exit::Done,
+            Exit::Usage,
+            Exit::Config,
+            Exit::Listen,
+            Exit::Locked,
+            Exit::Corrupt,
+            Exit::Secret,
+            Exit::Clock,
+            Exit::Format,
+            Exit::Data,
+            Exit::Seed,
+            Exit::Storage,
+            Exit::Bug,
+            Exit::Forced,
+        ] {
+            let number = format!("\n{:>4}  ", exit as u8);
+            assert!(HELP.contains(&number), "{exit:?}");
+        }
+    }
+}

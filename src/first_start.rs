@@ -1,0 +1,131 @@
+//! The first space, so that two commands are enough to ask the first question.
+//!
+//! Here: what it holds, and what the operator is shown once. Not here: the node's secret
+//! (`secret`) and how a space is stored (`registry`). Called by `serve` when there is no space and
+//! no seed.
+
+use std::net::SocketAddr;
+use std::path::Path;
+
+use interlock_api::directory::{Role, Scope};
+use uuid::Uuid;
+
+use crate::exit::{Exit, Stop};
+use crate::registry::Registry;
+use crate::registry::key_text::KeyText;
+use crate::registry::new_space::{COORDINATION, NewKey, NewSource, NewSpace};
+use crate::registry::policy;
+use crate::secret::random_bytes;
+
+/// Name of the first space.
+const SPACE: &str = "default";
+
+/// What is shown once.
+#[derive(Debug)]
+pub(crate) struct Made {
+    space: Uuid,
+    source_key: KeyText,
+    operator_key: KeyText,
+}
+
+/// Makes the first space.
+///
+/// # Errors
+/// When the log refuses.
+pub(crate) fn make(registry: &mut Registry) -> Result<Made, Stop> {
+    let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ..] = random_bytes()?;
+    let random = [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p];
+    let made = Made {
+        space: uuid::Builder::from_random_bytes(random).into_uuid(),
+        source_key: KeyText::mint(SPACE)?,
+        operator_key: KeyText::mint(SPACE)?,
+    };
+    let agents = NewKey {
+        text: made.source_key.clone(),
+        scopes: vec![Scope::Coordinate, Scope::Track, Scope::Context],
+        roles: Vec::new(),
+    };
+    let operator = NewKey {
+        text: made.operator_key.clone(),
+        scopes: vec![Scope::Admin],
+        roles: vec![
+            Role::Security,
+            Role::Integration,
+            Role::Analysis,
+            Role::Admin,
+        ],
+    };
+    let source = |name: &str, key| NewSource {
+        name: name.to_owned(),
+        keys: vec![key],
+    };
+    let space = NewSpace {
+        id: made.space,
+        name: SPACE.to_owned(),
+        features: vec![COORDINATION.to_owned()],
+        sources: vec![source("agents", agents), source("operator", operator)],
+        vault: Vec::new(),
+        coordination: policy::default_document(),
+    };
+    registry.create(&space, Exit::Bug)?;
+    Ok(made)
+}
+
+/// The block of a first start. It is the only place the keys are ever shown.
+pub(crate) fn block(made: &Made, data: &Path, address: SocketAddr) -> String {
+    let source = made.source_key.reveal();
+    let operator = made.operator_key.reveal();
+    format!(
+        "\
+first start: made {data} with a secret and the space `{SPACE}` ({space})
+
+  source key    {source}
+  operator key  {operator}
+
+Keep them: they are stored as keyed hashes and never shown again. Ask the first question:
+
+{curl}
+",
+        data = data.display(),
+        space = made.space,
+        curl = curl_line(address, source),
+    )
+}
+
+/// A question that works as pasted. `key` is a key's text or a shell variable.
+pub(crate) fn curl_line(address: SocketAddr, key: &str) -> String {
+    let url = url(address);
+    format!(
+        "curl -sS {url}/v1/coordination/check -H \"Authorization: Bearer {key}\" \
+         -H 'Content-Type: application/json' -d '{{\"agent\":\"closing\",\"intent\":\"follow_up\",\
+         \"direction\":\"outbound\",\"purpose\":\"service\",\"channel\":\"whatsapp\",\
+         \"subject\":{{\"type\":\"phone_e164\",\"value\":\"+5511987654321\"}}}}'"
+    )
+}
+
+/// Where this machine reaches the server: a server that listens everywhere is at home on loopback.
+pub(crate) fn url(address: SocketAddr) -> String {
+    let mut near = address;
+    if address.ip().is_unspecified() {
+        near.set_ip(match address {
+            SocketAddr::V4(_) => std::net::Ipv4Addr::LOCALHOST.into(),
+            SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
+        });
+    }
+    format!("http://{near}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_line_is_one_line_of_valid_json() {
+        let line = curl_line("0.0.0.0:7440".parse().unwrap(), "$INTERLOCK_KEY");
+        assert!(line.starts_with("curl -sS http://127.0.0.1:7440/v1/coordination/check "));
+        assert!(!line.contains('\n'));
+        let body = line.split("-d '").nth(1).unwrap().trim_end_matches('\'');
+        let body: serde_json::Value = serde_json::from_str(body).unwrap();
+        assert_eq!(body["purpose"], "service");
+    }
+}

@@ -1,0 +1,134 @@
+//! The bound on the process's memory.
+//!
+//! Here: how much there may be, how much there is, and telling the node when it is too much. Not
+//! here: what is refused then (`domain`). Reads `/proc` and `/sys` on a thread of its own, as no
+//! file call runs where decisions are made.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use interlock_actors::shard::Pressure;
+
+use crate::config::Memory;
+
+/// The share of the machine that is taken when the setting is 0, in percent.
+const SHARE_PERCENT: u64 = 60;
+/// How often the process is weighed.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// Above the bound the node is full until it is this many percent of the bound again, so that it
+/// does not flicker.
+const RELEASE_PERCENT: u64 = 97;
+
+/// Weighs the process.
+#[derive(Debug)]
+pub(crate) struct MemoryWatch {
+    bytes_max: u64,
+}
+
+impl MemoryWatch {
+    /// With the bound of the settings, or of the machine.
+    pub(crate) fn new(settings: &Memory) -> Self {
+        let bytes_max = match settings.memory_bytes_max {
+            0 => machine_bytes() / 100 * SHARE_PERCENT,
+            asked => asked,
+        };
+        Self { bytes_max }
+    }
+
+    /// Weighs for as long as the node is there.
+    pub(crate) fn keep(self, pressure: Arc<Pressure>) {
+        metrics::gauge!("interlock_memory_bytes_max").set(self.bytes_max as f64);
+        let weighing = actix_web::rt::spawn(async move {
+            let mut tick = actix_web::rt::time::interval(INTERVAL);
+            loop {
+                tick.tick().await;
+                let Ok(Some(bytes)) = actix_web::rt::task::spawn_blocking(resident_bytes).await
+                else {
+                    continue;
+                };
+                metrics::gauge!("interlock_memory_bytes").set(bytes as f64);
+                let was_full = pressure.full.load(Ordering::Relaxed);
+                let full = self.is_full(bytes, was_full);
+                pressure.full.store(full, Ordering::Relaxed);
+                if full && !was_full {
+                    tracing::warn!(bytes, max = self.bytes_max, "memory is at its bound");
+                }
+            }
+        });
+        // It ends with the runtime it runs on.
+        drop(weighing);
+    }
+
+    const fn is_full(&self, bytes: u64, was_full: bool) -> bool {
+        if was_full {
+            bytes > self.bytes_max / 100 * RELEASE_PERCENT
+        } else {
+            bytes > self.bytes_max
+        }
+    }
+}
+
+/// What the machine has, or the container where that is less.
+fn machine_bytes() -> u64 {
+    let machine = fs::read_to_string("/proc/meminfo")
+        .ok()
+        .and_then(|text| meminfo_total(&text));
+    // Version 2, then version 1 of control groups, as a container sees its own.
+    let container = [
+        "/sys/fs/cgroup/memory.max",
+        "/sys/fs/cgroup/memory/memory.limit_in_bytes",
+    ]
+    .iter()
+    .filter_map(|path| fs::read_to_string(Path::new(path)).ok())
+    .find_map(|text| text.trim().parse::<u64>().ok());
+    match (machine, container) {
+        (Some(machine), Some(container)) => machine.min(container),
+        (Some(bytes), None) | (None, Some(bytes)) => bytes,
+        (None, None) => u64::MAX,
+    }
+}
+
+/// The total of `/proc/meminfo`.
+fn meminfo_total(text: &str) -> Option<u64> {
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemTotal:"))?;
+    let kibibytes: u64 = line.trim().strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kibibytes * 1_024)
+}
+
+/// What the process holds.
+fn resident_bytes() -> Option<u64> {
+    let text = fs::read_to_string("/proc/self/statm").ok()?;
+    let pages: u64 = text.split(' ').nth(1)?.parse().ok()?;
+    let page = u64::try_from(rustix::param::page_size()).ok()?;
+    Some(pages * page)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_the_machine_and_the_process() {
+        assert_eq!(
+            meminfo_total("MemTotal:       2 kB\nMemFree: 1 kB\n"),
+            Some(2_048)
+        );
+        assert_eq!(meminfo_total("MemFree: 1 kB\n"), None);
+        let here = resident_bytes().unwrap();
+        assert!(here > 0 && here < machine_bytes());
+    }
+
+    #[test]
+    fn full_does_not_flicker() {
+        let watch = MemoryWatch { bytes_max: 10_000 };
+        assert!(!watch.is_full(10_000, false));
+        assert!(watch.is_full(10_001, false));
+        assert!(watch.is_full(9_999, true));
+        assert!(!watch.is_full(9_700, true));
+    }
+}

@@ -1,0 +1,192 @@
+//! A node that runs: its start, what ends it, and its end.
+//!
+//! Here: the node, the server and the watchers put together, and the drain. Not here: which engine
+//! and which bounds (`wiring`). Called by `serve`.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use actix_web::dev::{Server, ServerHandle};
+use actix_web::rt;
+use actix_web::rt::task::JoinHandle;
+use interlock_actors::{Failure, Node, NodeClock, RecoveryReport};
+use interlock_domain::contact::Contact;
+use interlock_domain::time::Timestamp;
+use metrics_exporter_prometheus::PrometheusHandle;
+
+use crate::config::Config;
+use crate::console::say;
+use crate::exit::{Exit, Stop};
+use crate::memory_watch::MemoryWatch;
+use crate::registry::Registry;
+use crate::serve::{counted, found, ready_line};
+use crate::signals::Signals;
+use crate::wiring::{self, Opened};
+use crate::{first_start, telemetry};
+
+/// How long answers that carry a failure may take to leave before the process ends.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Everything a start has found.
+#[derive(Debug)]
+pub(crate) struct Start {
+    /// The settings.
+    pub(crate) config: Config,
+    /// Where to listen.
+    pub(crate) address: SocketAddr,
+    /// The log.
+    pub(crate) opened: Opened,
+    /// The spaces.
+    pub(crate) registry: Registry,
+    /// What renders the metrics.
+    pub(crate) metrics: PrometheusHandle,
+    /// Where domain time starts, in a test.
+    pub(crate) test_clock: Option<Timestamp>,
+    /// Whatever the machine's clock says.
+    pub(crate) accept_clock: bool,
+    /// Keep the last partition unrebuilt.
+    pub(crate) recovery_hold: Option<Duration>,
+}
+
+/// A node that runs.
+#[derive(Debug)]
+pub(crate) struct Running {
+    start: Start,
+    node: Node<Contact>,
+    shards: u16,
+    server: ServerHandle,
+    served: JoinHandle<std::io::Result<()>>,
+    signals: Signals,
+}
+
+/// Why a node that runs comes to its end.
+enum Ending {
+    Signal(&'static str),
+    Failure(Failure),
+    Server(String),
+}
+
+impl Running {
+    /// Starts the node and the server; recovery goes on.
+    ///
+    /// # Errors
+    /// When a group, a thread or the address is refused.
+    pub(crate) fn start(mut start: Start) -> Result<Self, Stop> {
+        let signals = Signals::take()?;
+        let clock = start
+            .test_clock
+            .map_or_else(NodeClock::system, NodeClock::test);
+        let options = wiring::node_options(&start.config, start.accept_clock, start.recovery_hold);
+        let log = Arc::clone(&start.opened.log);
+        let policies = start.registry.policies();
+        let node = Node::<Contact>::start(log, policies, clock, start.opened.mark.take(), options)
+            .map_err(wiring::start_refused)?;
+        let state = wiring::api_state(&node, &start);
+        let listen = wiring::listen_options(&start.config, start.address);
+        let (server, _) = interlock_api::server(state, &listen).map_err(|error| {
+            let message = format!("listen {}: {error}", start.address);
+            Stop::new(Exit::Listen, message)
+        })?;
+        telemetry::keep_metrics(start.metrics.clone());
+        MemoryWatch::new(&start.config.memory).keep(node.pressure());
+        Ok(Self {
+            node,
+            shards: options.shards,
+            server: server.handle(),
+            served: run(server),
+            signals,
+            start,
+        })
+    }
+
+    /// Serves until something ends it, and ends it.
+    ///
+    /// # Errors
+    /// Why it could not go on.
+    pub(crate) async fn serve(mut self) -> Result<(), Stop> {
+        let url = first_start::url(self.start.address);
+        say(&format!("listening {url} rebuilding"));
+        match self.until_ending().await {
+            Ending::Signal(name) => self.drain(name).await,
+            Ending::Failure(failure) => {
+                // What waits has been answered with 503; it only has to leave.
+                rt::time::timeout(LAST_WORDS, self.server.stop(true))
+                    .await
+                    .ok();
+                Err(wiring::went_down(&failure))
+            }
+            Ending::Server(what) => Err(Stop::new(Exit::Bug, format!("the server ended: {what}"))),
+        }
+    }
+
+    async fn until_ending(&mut self) -> Ending {
+        let mut recovered = false;
+        loop {
+            tokio::select! {
+                biased;
+                name = self.signals.next() => return Ending::Signal(name),
+                failure = self.node.failed() => return Ending::Failure(failure),
+                ended = &mut self.served => return Ending::Server(format!("{ended:?}")),
+                Some(report) = self.node.recovered(), if !recovered => {
+                    recovered = true;
+                    self.announce(report);
+                }
+            }
+        }
+    }
+
+    fn announce(&self, report: RecoveryReport) {
+        let Start {
+            opened,
+            registry,
+            address,
+            test_clock,
+            ..
+        } = &self.start;
+        if let Some(found) = found(opened, registry) {
+            say(&wiring::last_run_line(opened.last_run));
+            say(&format!(
+                "{found}, {entities}; {snapshots} and {records} read, recovered in {millis} ms",
+                entities = counted(report.entities, "entity"),
+                snapshots = counted(report.snapshots, "snapshot"),
+                records = counted(report.records, "record"),
+                millis = report.millis,
+            ));
+            say(&first_start::curl_line(*address, "$INTERLOCK_KEY"));
+        }
+        say(&ready_line(
+            *address,
+            self.shards,
+            opened,
+            test_clock.is_some(),
+        ));
+    }
+
+    /// Takes no more, answers what is in flight, writes what was decided.
+    async fn drain(self, name: &'static str) -> Result<(), Stop> {
+        tracing::info!("{name}: draining");
+        let Self {
+            node,
+            server,
+            mut signals,
+            start,
+            ..
+        } = self;
+        let patience = Duration::from_secs(start.config.server.drain_s);
+        let drained = async {
+            server.stop(true).await;
+            node.stop(patience).await;
+        };
+        tokio::select! {
+            () = drained => {}
+            never = signals.end_at_next() => match never {},
+        }
+        tracing::info!("drained");
+        Ok(())
+    }
+}
+
+fn run(server: Server) -> JoinHandle<std::io::Result<()>> {
+    rt::spawn(server)
+}

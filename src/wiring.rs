@@ -1,0 +1,266 @@
+//! Which implementation stands behind which seam.
+//!
+//! Here: the engine, the node's bounds, the server's bounds, and what the edge asks of the node.
+//! The only file that knows all crates. Not here: any logic of theirs. Called by `serve` and
+//! `running`.
+
+mod clock;
+
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use interlock_actors::credits::CreditOptions;
+use interlock_actors::keeper::KeeperOptions;
+use interlock_actors::{Failure, Node, NodeHandle, NodeOptions, StartError};
+use interlock_api::limits::{ApiLimits, ListenOptions};
+use interlock_api::state::{AppState, Readiness, TestClock};
+use interlock_domain::contact::Contact;
+use interlock_storage::run_mark::{RunMark, RunState};
+use interlock_storage::{Log, MemoryLog, SledLog, SledOptions};
+
+use self::clock::MovedClock;
+use crate::config::{Config, Storage};
+use crate::data_dir::{self, LOG_DIR, RUN_FILE};
+use crate::exit::{Exit, Stop};
+use crate::log_stop;
+use crate::running::Start;
+
+/// The most shards that are taken unasked.
+const SHARDS_UNASKED_MAX: usize = 16;
+/// Keys that one step of truncation removes (`docs/storage.md` §1.5.9).
+const TRUNCATE_KEYS_MAX: usize = 1_000;
+
+/// An open log.
+pub(crate) struct Opened {
+    /// The log.
+    pub(crate) log: Arc<dyn Log>,
+    /// The data directory; `None` when nothing is kept.
+    pub(crate) data: Option<PathBuf>,
+    /// What the run before this one left; `None` at a first start.
+    pub(crate) last_run: Option<RunState>,
+    /// Where this run says what it is in the middle of.
+    pub(crate) mark: Option<RunMark>,
+    /// Whether there was a log before this start.
+    pub(crate) found: bool,
+    /// What opening did beside opening, in lines for the operator.
+    pub(crate) notes: Vec<String>,
+}
+
+impl std::fmt::Debug for Opened {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Opened")
+            .field("data", &self.data)
+            .field("found", &self.found)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Opens the log of the engine that the settings name.
+///
+/// # Errors
+/// When the directory cannot be used, or the log is locked, damaged or newer.
+pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Opened, Stop> {
+    if settings.engine == "memory" {
+        return Ok(Opened {
+            log: Arc::new(MemoryLog::new()),
+            data: None,
+            last_run: None,
+            mark: None,
+            found: false,
+            notes: vec!["engine memory: everything is forgotten at the end".to_owned()],
+        });
+    }
+    let data = Path::new(&settings.data_dir);
+    data_dir::prepare(data)?;
+    let dir = data.join(LOG_DIR);
+    let found = dir.exists();
+    let options = SledOptions {
+        accept_truncation,
+        ..SledOptions::default()
+    };
+    let log = SledLog::open(&dir, &options).map_err(log_stop::read)?;
+    let recovery = log.recovery();
+    let mut notes = Vec::new();
+    if let Some((commit, what)) = &recovery.torn {
+        notes.push(format!(
+            "log: the last commit ({commit}) was never finished and is removed: {what}"
+        ));
+    }
+    if let Some((first, last)) = &recovery.given_up {
+        notes.push(format!(
+            "log: commits {first} to {last} are given up, as --accept-truncation asked"
+        ));
+    }
+    for path in &recovery.moved_aside {
+        let path = path.display();
+        notes.push(format!(
+            "log: a half-written file was moved aside to {path}"
+        ));
+    }
+    let (mut mark, last_run) = RunMark::open(&data.join(RUN_FILE)).map_err(log_stop::read)?;
+    mark.note(RunState::default());
+    Ok(Opened {
+        log: Arc::new(log),
+        data: Some(data.to_path_buf()),
+        last_run,
+        mark: Some(mark),
+        found,
+        notes,
+    })
+}
+
+/// How the run before this one ended.
+pub(crate) fn last_run_line(last: Option<RunState>) -> String {
+    let Some(RunState {
+        ended,
+        snapshot,
+        truncation,
+        on_loan,
+    }) = last
+    else {
+        return "last run: unknown".to_owned();
+    };
+    if ended {
+        return "last run: ended in order".to_owned();
+    }
+    format!("last run: killed, snapshot={snapshot} truncation={truncation} on_loan={on_loan}")
+}
+
+/// The node's bounds and paces.
+pub(crate) fn node_options(
+    config: &Config,
+    accept_clock: bool,
+    recovery_hold: Option<Duration>,
+) -> NodeOptions {
+    NodeOptions {
+        shards: shards(config.shards.count),
+        turn_commands_max: size(config.shards.turn_commands_max),
+        queue_per_entity_max: size(config.shards.queue_per_entity_max),
+        slice_entities_max: size(config.snapshots.slice_entities_max),
+        sweep_entities_max: size(config.shards.sweep_entities_max),
+        entities_per_space_max: config.memory.entities_per_space_max,
+        sweep_interval: Duration::from_millis(config.shards.sweep_interval_ms),
+        credits: CreditOptions {
+            commands_max: size(config.limits.commands_in_flight_max),
+            bytes_max: size(config.limits.bytes_in_flight_max),
+            group_commands_max: size(config.limits.commands_in_flight_per_group_max),
+        },
+        commit_bytes_max: size(config.journal.commit_bytes_max),
+        keeper: KeeperOptions {
+            snapshot_interval_ms: config.snapshots.interval_s * 1_000,
+            snapshot_bytes_per_s: config.snapshots.bytes_per_s,
+            journal_bytes_max: config.journal.journal_bytes_max,
+        },
+        notices_max: size(config.limits.notices_max),
+        truncate_keys_max: TRUNCATE_KEYS_MAX,
+        free_bytes_min: config.storage.free_bytes_min,
+        accept_clock,
+        recovery_hold,
+    }
+}
+
+/// How many shards: what was asked for, else one less than there are cores.
+fn shards(asked: u64) -> u16 {
+    let count = match size(asked) {
+        0 => cores().saturating_sub(1).clamp(1, SHARDS_UNASKED_MAX),
+        asked => asked,
+    };
+    u16::try_from(count).expect("the setting is at most 256")
+}
+
+fn cores() -> usize {
+    std::thread::available_parallelism().map_or(1, std::num::NonZero::get)
+}
+
+/// A setting as a size. Every one is bounded far below what a size holds on the machines that have
+/// the memory for it.
+fn size(setting: u64) -> usize {
+    usize::try_from(setting).unwrap_or(usize::MAX)
+}
+
+/// The server's bounds on connections.
+pub(crate) fn listen_options(config: &Config, address: SocketAddr) -> ListenOptions {
+    let workers = match size(config.server.http_workers) {
+        0 => cores(),
+        asked => asked,
+    };
+    ListenOptions {
+        addresses: vec![address],
+        workers,
+        backlog: u32::try_from(config.server.backlog).unwrap_or(u32::MAX),
+        connections_per_worker_max: size(config.server.connections_per_worker_max),
+        keep_alive_s: config.server.keep_alive_s,
+        head_read_ms_max: config.deadlines.head_read_ms_max,
+        shutdown_s_max: config.server.drain_s,
+        ..ListenOptions::default()
+    }
+}
+
+fn api_limits(config: &Config) -> ApiLimits {
+    ApiLimits {
+        check_deadline_ms: config.deadlines.check_deadline_ms,
+        batch_deadline_ms: config.deadlines.batch_deadline_ms,
+        request_deadline_ms: config.deadlines.request_deadline_ms,
+        body_read_ms_max: config.deadlines.body_read_ms_max,
+        body_bytes_max: size(config.limits.body_bytes_max),
+        batch_bytes_max: size(config.limits.batch_bytes_max),
+        retry_after_s: u32::try_from(config.limits.retry_after_s).unwrap_or(u32::MAX),
+        ..ApiLimits::default()
+    }
+}
+
+/// What the handlers reach.
+pub(crate) fn api_state(node: &Node<Contact>, start: &Start) -> AppState<NodeHandle<Contact>> {
+    let clock = node.handle().clock().clone();
+    let readiness = node.readiness();
+    let pressure = node.pressure();
+    let metrics = start.metrics.clone();
+    let moved = start
+        .test_clock
+        .map(|_| Arc::new(MovedClock::new(node.handle())) as Arc<dyn TestClock>);
+    AppState {
+        directory: start.registry.directory(),
+        decider: node.handle(),
+        limits: api_limits(&start.config),
+        now: Arc::new(move || clock.now()),
+        readiness: Arc::new(move || {
+            if !readiness.all() {
+                Readiness::NotReady("rebuilding")
+            } else if pressure.clock_suspect.load(Ordering::Relaxed) {
+                Readiness::NotReady("clock_suspect")
+            } else {
+                Readiness::Ready
+            }
+        }),
+        metrics: Arc::new(move || metrics.render()),
+        test_clock: moved,
+    }
+}
+
+/// What the operator reads when the node cannot start.
+#[expect(
+    clippy::needless_pass_by_value,
+    reason = "a mapping for `map_err`, which hands the error over"
+)]
+pub(crate) fn start_refused(error: StartError) -> Stop {
+    let exit = match &error {
+        StartError::Log(_) => Exit::Data,
+        StartError::Clock(_) => Exit::Clock,
+        StartError::Thread(_) => Exit::Bug,
+    };
+    Stop::new(exit, error.to_string())
+}
+
+/// What the operator reads when the node went down by itself.
+pub(crate) fn went_down(failure: &Failure) -> Stop {
+    let (exit, what) = match failure {
+        Failure::Storage(what) => (Exit::Storage, what),
+        Failure::Recovery(what) => (Exit::Corrupt, what),
+        Failure::Clock(what) => (Exit::Clock, what),
+        Failure::Bug(what) => (Exit::Bug, what),
+    };
+    Stop::new(exit, what.as_str())
+}
