@@ -1,0 +1,201 @@
+//! A server that runs, and one that ended.
+
+use std::process::{Child, ExitStatus};
+
+use rustix::process::{Pid, Signal, kill_process};
+
+use super::http::{Answer, Client};
+use super::output::Output;
+use super::setup::{Data, Setup};
+use super::until;
+
+/// A server that runs. Dropped, it is killed by its id.
+#[derive(Debug)]
+pub(crate) struct Server {
+    setup: Setup,
+    child: Child,
+    stdout: Output,
+    stderr: Output,
+    client: Client,
+}
+
+/// A server that ended.
+#[derive(Debug)]
+pub(crate) struct Ended {
+    /// Its exit code; `None` when a signal ended it.
+    pub(crate) code: Option<i32>,
+    /// What it wrote on standard output.
+    pub(crate) stdout: Vec<String>,
+    /// What it wrote on standard error.
+    pub(crate) stderr: Vec<String>,
+}
+
+impl Server {
+    /// Waits for the line `ready`.
+    pub(crate) fn ready(setup: Setup, child: Child) -> Self {
+        Self::after_line(setup, child, "ready ")
+    }
+
+    /// Waits for the line `listening`.
+    pub(crate) fn listening(setup: Setup, child: Child) -> Self {
+        Self::after_line(setup, child, "listening ")
+    }
+
+    fn after_line(setup: Setup, mut child: Child, start: &str) -> Self {
+        let stdout = Output::of(child.stdout.take().expect("the pipe was asked for"));
+        let stderr = Output::of(child.stderr.take().expect("the pipe was asked for"));
+        let line = until(&format!("a line `{start}…`"), || {
+            let line = stdout.line(start);
+            if line.is_none() {
+                let ended = child.try_wait().expect("the child is ours");
+                assert!(ended.is_none(), "ended: {ended:?}, {:?}", stderr.lines());
+            }
+            line
+        });
+        let url = line.split(' ').nth(1).expect("a line with an address");
+        Self {
+            client: Client::new(url),
+            setup,
+            child,
+            stdout,
+            stderr,
+        }
+    }
+
+    /// Where it answers, without a path.
+    pub(crate) fn url(&self) -> &str {
+        self.client.url()
+    }
+
+    /// The process.
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Its directory.
+    pub(crate) fn data(&self) -> &Data {
+        self.setup.data()
+    }
+
+    /// What it wrote on standard output so far.
+    pub(crate) fn stdout(&self) -> Vec<String> {
+        self.stdout.lines()
+    }
+
+    /// What it wrote on standard error so far.
+    pub(crate) fn stderr(&self) -> Vec<String> {
+        self.stderr.lines()
+    }
+
+    /// Waits for a line on standard output.
+    pub(crate) fn line(&self, start: &str) -> String {
+        until(&format!("a line `{start}…`"), || self.stdout.line(start))
+    }
+
+    /// A client of its own connections, for a thread of its own.
+    pub(crate) fn client(&self) -> Client {
+        Client::new(self.url())
+    }
+
+    /// GET with a key; no key when it is empty.
+    pub(crate) fn get(&self, path: &str, key: &str) -> Answer {
+        self.client.get(path, key)
+    }
+
+    /// POST of a JSON body with a key.
+    pub(crate) fn post(&self, path: &str, key: &str, body: &serde_json::Value) -> Answer {
+        self.client.post(path, key, body)
+    }
+
+    /// POST with an Idempotency-Key.
+    pub(crate) fn post_once(
+        &self,
+        path: &str,
+        key: &str,
+        idempotency_key: &str,
+        body: &serde_json::Value,
+    ) -> Answer {
+        self.client.post_once(path, key, idempotency_key, body)
+    }
+
+    /// Moves the test clock.
+    pub(crate) fn set_clock(&self, now: &str) -> Answer {
+        self.client
+            .put("/test/clock", &serde_json::json!({ "now": now }))
+    }
+
+    /// SIGKILL, as a power cut would; the set-up to start again with.
+    pub(crate) fn kill(mut self) -> Setup {
+        self.child.kill().expect("the child is ours");
+        self.child.wait().expect("the child is ours");
+        self.setup.clone()
+    }
+
+    /// SIGTERM without waiting.
+    pub(crate) fn signal_terminate(&self) {
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a child has an id"), Signal::TERM).expect("the child is ours");
+    }
+
+    /// SIGTERM, and what came of it.
+    pub(crate) fn terminate(self) -> Ended {
+        self.signal_terminate();
+        self.ended()
+    }
+
+    /// Waits until it has ended.
+    pub(crate) fn ended(mut self) -> Ended {
+        let status = wait(&mut self.child);
+        Ended {
+            code: status.code(),
+            stdout: self.stdout.finish(),
+            stderr: self.stderr.finish(),
+        }
+    }
+
+    /// SIGTERM, and started again with what `change` makes of its set-up.
+    pub(crate) fn restart(self, change: impl FnOnce(Setup) -> Setup) -> Self {
+        let setup = change(self.setup.clone());
+        let ended = self.terminate();
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+        setup.start()
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        // Both fail when it has ended already.
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+impl Ended {
+    /// Waits until a process has ended by itself.
+    pub(crate) fn wait(mut child: Child) -> Self {
+        let mut stdout = Output::of(child.stdout.take().expect("the pipe was asked for"));
+        let mut stderr = Output::of(child.stderr.take().expect("the pipe was asked for"));
+        let status = wait(&mut child);
+        Self {
+            code: status.code(),
+            stdout: stdout.finish(),
+            stderr: stderr.finish(),
+        }
+    }
+
+    /// The one line of a refusal. It has no stack trace and nothing beside it.
+    pub(crate) fn refusal(&self) -> &str {
+        let [line] = self.stderr.as_slice() else {
+            panic!("one line, not {:?}", self.stderr);
+        };
+        assert!(!line.contains("panicked"), "{line}");
+        line
+    }
+}
+
+/// Waits with a bound.
+fn wait(child: &mut Child) -> ExitStatus {
+    until("the end of a server", || {
+        child.try_wait().expect("the child is ours")
+    })
+}

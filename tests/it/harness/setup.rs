@@ -1,0 +1,140 @@
+//! How a server is started.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+
+use tempfile::TempDir;
+
+use super::process::{Ended, Server};
+
+/// A directory of its own for one server: its working directory, with `data` in it. It is removed
+/// when the last one that knows it is gone.
+#[derive(Clone, Debug)]
+pub(crate) struct Data(Arc<TempDir>);
+
+impl Data {
+    fn new() -> Self {
+        Self(Arc::new(
+            tempfile::tempdir().expect("a directory for a test"),
+        ))
+    }
+
+    /// The working directory.
+    pub(crate) fn home(&self) -> &Path {
+        self.0.path()
+    }
+
+    /// The data directory.
+    pub(crate) fn path(&self) -> PathBuf {
+        self.home().join("data")
+    }
+
+    /// Writes a file into the working directory.
+    pub(crate) fn write(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.home().join(name);
+        std::fs::write(&path, text).expect("a file for a test");
+        path
+    }
+}
+
+/// Everything a start needs. Each method changes one thing; `start` may be called many times.
+#[derive(Clone, Debug)]
+pub(crate) struct Setup {
+    data: Data,
+    listen: String,
+    shards: Option<u16>,
+    test_clock: Option<String>,
+    arguments: Vec<OsString>,
+}
+
+impl Setup {
+    /// A server on a free port in a new directory.
+    pub(crate) fn new() -> Self {
+        Self {
+            data: Data::new(),
+            listen: "127.0.0.1:0".to_owned(),
+            shards: None,
+            test_clock: None,
+            arguments: Vec::new(),
+        }
+    }
+
+    /// The directory.
+    pub(crate) fn data(&self) -> &Data {
+        &self.data
+    }
+
+    /// Another address.
+    pub(crate) fn listen(mut self, address: &str) -> Self {
+        address.clone_into(&mut self.listen);
+        self
+    }
+
+    /// So many shards.
+    pub(crate) fn shards(mut self, count: u16) -> Self {
+        self.shards = Some(count);
+        self
+    }
+
+    /// Domain time starts here and moves only by `/test/clock`.
+    pub(crate) fn test_clock(mut self, now: &str) -> Self {
+        self.test_clock = Some(now.to_owned());
+        self
+    }
+
+    /// A seed, written into the working directory.
+    pub(crate) fn seed(self, seed: &str) -> Self {
+        let path = self.data.write("seed.json", seed);
+        self.argument("--seed").argument(path)
+    }
+
+    /// A `config.toml` in the working directory, which a start reads unasked.
+    pub(crate) fn config(self, text: &str) -> Self {
+        self.data.write("config.toml", text);
+        self
+    }
+
+    /// One more argument.
+    pub(crate) fn argument(mut self, argument: impl Into<OsString>) -> Self {
+        self.arguments.push(argument.into());
+        self
+    }
+
+    /// Starts and waits until it is ready.
+    pub(crate) fn start(&self) -> Server {
+        Server::ready(self.clone(), self.spawn())
+    }
+
+    /// Starts and waits only until it listens; it may still rebuild.
+    pub(crate) fn start_listening(&self) -> Server {
+        Server::listening(self.clone(), self.spawn())
+    }
+
+    /// Starts and waits until it has ended by itself.
+    pub(crate) fn start_refused(&self) -> Ended {
+        Ended::wait(self.spawn())
+    }
+
+    fn spawn(&self) -> Child {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+        command
+            .current_dir(self.data.home())
+            .arg("serve")
+            .args(["--listen", &self.listen]);
+        if let Some(shards) = self.shards {
+            command.args(["--shards", &shards.to_string()]);
+        }
+        if let Some(now) = &self.test_clock {
+            command.args(["--test-clock", now]);
+        }
+        command
+            .args(&self.arguments)
+            .stdin(Stdio::null())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("the built server can be started")
+    }
+}

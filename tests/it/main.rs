@@ -1,0 +1,11 @@
+//! Real HTTP against the built server.
+//!
+//! Here: one file per subject, and the harness that starts, restarts and kills servers. Not here:
+//! rules of a product that a table test in `domain` can show without a server.
+
+mod first_start;
+mod harness;
+mod recovery;
+mod refusals;
+mod seeds;
+mod shutdown;

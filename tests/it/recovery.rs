@@ -1,0 +1,55 @@
+//! A server that listens before it is rebuilt, what is there after a kill, and the clock of a test.
+
+use serde_json::json;
+
+use crate::harness::Setup;
+
+const SEED: &str = include_str!("../conformance/space.json");
+const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+
+#[test]
+fn not_ready_until_the_last_partition_is_rebuilt() {
+    let server = Setup::new()
+        .test_clock("2026-01-05T12:00:00Z")
+        .argument("--recovery-hold")
+        .argument("2")
+        .start_listening();
+    let answer = server.get("/readyz", "");
+    assert_eq!(answer.status, 503);
+    assert!(answer.text.contains("rebuilding"), "{answer:?}");
+    assert!(answer.retry_after.is_some());
+    assert!(server.line("ready ").contains("TEST CLOCK"));
+    assert_eq!(server.get("/readyz", "").status, 200);
+}
+
+#[test]
+fn a_test_clock_goes_forward_only_and_also_over_a_restart() {
+    let setup = Setup::new().test_clock("2026-01-05T12:00:00Z");
+    let server = setup.start();
+    assert_eq!(
+        server.get("/test/clock", "").json(),
+        json!({"now": "2026-01-05T12:00:00Z"})
+    );
+    assert_eq!(server.set_clock("2026-01-05T13:00:00Z").status, 200);
+    assert_eq!(server.set_clock("2026-01-05T12:30:00Z").status, 422);
+    assert_eq!(
+        server.get("/test/clock", "").json(),
+        json!({"now": "2026-01-05T13:00:00Z"})
+    );
+    let server = Setup::new().start();
+    assert_eq!(server.get("/test/clock", "").status, 404, "never otherwise");
+}
+
+#[test]
+fn what_was_answered_is_there_after_a_kill() {
+    let server = Setup::new().seed(SEED).start();
+    let effect = json!({"effect_key": "invoice-7", "kind": "external_action"});
+    let path = "/v1/coordination/effects";
+    let first = server.post_once(path, KEY, "once", &effect);
+    assert_eq!(first.status, 201, "{first:?}");
+    let server = server.kill().start();
+    let again = server.post_once(path, KEY, "once", &effect);
+    assert_eq!(again, first, "the repeat is answered, not done again");
+    let other = server.post_once(path, KEY, "other", &effect);
+    assert_eq!(other.status, 409, "{other:?}");
+}

@@ -1,0 +1,142 @@
+//! What a start refuses: one clear line, its own exit code, no stack trace.
+
+use std::fs;
+use std::net::TcpListener;
+use std::os::unix::fs::PermissionsExt;
+
+use crate::harness::Setup;
+
+#[test]
+fn a_taken_port() {
+    let taken = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let setup = Setup::new().listen(&address);
+    let ended = setup.start_refused();
+    assert_eq!(ended.code, Some(4));
+    assert_eq!(
+        ended.refusal(),
+        format!("interlock: listen {address}: another process listens there")
+    );
+    assert!(!setup.data().path().exists(), "nothing was made");
+}
+
+#[test]
+fn an_address_beyond_loopback() {
+    let ended = Setup::new().listen("0.0.0.0:0").start_refused();
+    assert_eq!(ended.code, Some(4));
+    assert!(ended.refusal().ends_with("or say --insecure-http"));
+    let server = Setup::new()
+        .listen("0.0.0.0:0")
+        .argument("--insecure-http")
+        .start();
+    assert_eq!(server.get("/healthz", "").status, 200);
+}
+
+#[test]
+fn a_locked_directory() {
+    let server = Setup::new().start();
+    let other = Setup::new()
+        .argument("--data")
+        .argument(server.data().path());
+    let ended = other.start_refused();
+    assert_eq!(ended.code, Some(5), "{ended:?}");
+    assert!(ended.refusal().contains("log"), "{ended:?}");
+}
+
+#[test]
+fn a_secret_that_was_swapped_or_lost() {
+    let setup = Setup::new();
+    assert_eq!(setup.start().terminate().code, Some(0));
+    let secret = setup.data().path().join("secret");
+    let right = fs::read(&secret).unwrap();
+    fs::write(&secret, [7; 32]).unwrap();
+    let ended = setup.start_refused();
+    assert_eq!(ended.code, Some(7));
+    assert!(
+        ended
+            .refusal()
+            .contains("is not the secret this data was written with")
+    );
+    fs::remove_file(&secret).unwrap();
+    let ended = setup.start_refused();
+    assert_eq!(ended.code, Some(7));
+    assert!(ended.refusal().contains("is gone"));
+    fs::write(&secret, right).unwrap();
+    fs::set_permissions(&secret, fs::Permissions::from_mode(0o644)).unwrap();
+    let server = setup.start();
+    let mode = fs::metadata(&secret).unwrap().permissions().mode() & 0o777;
+    assert_eq!(mode, 0o600, "an open secret is closed");
+    drop(server);
+}
+
+#[test]
+fn settings_that_cannot_be_read() {
+    let ended = Setup::new()
+        .argument("--config")
+        .argument("none.toml")
+        .start_refused();
+    assert_eq!(ended.code, Some(3));
+    assert!(
+        ended
+            .refusal()
+            .starts_with("interlock: config none.toml: cannot be read")
+    );
+}
+
+#[test]
+fn an_unknown_setting_names_the_nearest() {
+    let setup = Setup::new().config("[shards]\nturn_command_max = 4\n");
+    let ended = setup.start_refused();
+    assert_eq!(ended.code, Some(3));
+    assert_eq!(
+        ended.refusal(),
+        "interlock: config config.toml: line 2: unknown setting `turn_command_max` in [shards]; \
+         did you mean `turn_commands_max`?"
+    );
+    assert!(!setup.data().path().exists(), "nothing was made");
+}
+
+#[test]
+fn a_setting_out_of_its_bounds() {
+    let ended = Setup::new()
+        .config("[deadlines]\ncheck_deadline_ms = 0\n")
+        .start_refused();
+    assert_eq!(ended.code, Some(3));
+    assert!(
+        ended
+            .refusal()
+            .ends_with("check_deadline_ms = 0 is outside 10 to 60000")
+    );
+}
+
+#[test]
+fn a_hold_without_a_test_clock_and_an_unknown_flag() {
+    let hold = Setup::new().argument("--recovery-hold").argument("1");
+    let ended = hold.start_refused();
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.refusal().contains("--test-clock"), "{ended:?}");
+    let ended = Setup::new().argument("--shard").start_refused();
+    assert_eq!(ended.code, Some(2));
+    assert!(ended.refusal().contains("--shard"), "{ended:?}");
+}
+
+#[test]
+fn a_directory_of_someone_else() {
+    let setup = Setup::new().argument("--data").argument(".");
+    setup.data().write("letter.txt", "dear reader");
+    let ended = setup.start_refused();
+    assert_eq!(ended.code, Some(10));
+    assert!(ended.refusal().contains("letter.txt"));
+}
+
+#[test]
+fn a_log_that_was_damaged() {
+    let setup = Setup::new();
+    assert_eq!(setup.start().terminate().code, Some(0));
+    let db = setup.data().path().join("log/db");
+    let length = fs::metadata(&db).unwrap().len();
+    fs::write(&db, vec![0xa5; usize::try_from(length).unwrap()]).unwrap();
+    let ended = setup.start_refused();
+    assert_eq!(ended.code, Some(6), "{ended:?}");
+    assert!(ended.refusal().contains("log"), "{ended:?}");
+}
