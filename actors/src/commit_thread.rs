@@ -21,6 +21,7 @@ use crate::message::{Frame, Monotonic, ShardMessage};
 use crate::metrics::CommitMetrics;
 use crate::node::Failure;
 use crate::placement::shard_of;
+use crate::readiness::Readiness;
 use crate::shard::Pressure;
 use crate::shard_actor::{Deliver, ShardActor};
 
@@ -54,6 +55,7 @@ pub(crate) struct CommitThread<M: Machine> {
     pub(crate) shards: Vec<Addr<ShardActor<M>>>,
     pub(crate) clock: NodeClock,
     pub(crate) pressure: Arc<Pressure>,
+    pub(crate) readiness: Readiness,
     pub(crate) failure: watch::Sender<Option<Failure>>,
     pub(crate) metrics: CommitMetrics,
     pub(crate) mark: Option<RunMark>,
@@ -146,7 +148,10 @@ impl<M: Machine> CommitThread<M> {
         let journal = self.log.journal_size();
         let over = journal.bytes > self.options.journal_bytes_max;
         self.pressure.journal_full.store(over, Ordering::Relaxed);
-        if let Some(order) = self.committer.keeper().poll(self.clock.mono(), journal) {
+        // A partition that is not rebuilt yet looks empty: its snapshot would lose it.
+        if self.readiness.all()
+            && let Some(order) = self.committer.keeper().poll(self.clock.mono(), journal)
+        {
             self.order(order);
         }
         if self.committer.keeper_ref().truncation_due() {

@@ -144,6 +144,7 @@ impl<M: Machine> Node<M> {
         let groups: Vec<Group> = (0..GROUPS).map(Group).collect();
         let owned = log.acquire(&groups)?;
         let pressure = Arc::new(Pressure::default());
+        let readiness = Readiness::default();
         let (failure, failures) = watch::channel(None);
         let notices = Notices::new(options.notices_max);
         let (sender, queue) = crossbeam_channel::bounded(options.frames_max());
@@ -161,6 +162,7 @@ impl<M: Machine> Node<M> {
             shards: shards.clone(),
             clock: clock.clone(),
             pressure: Arc::clone(&pressure),
+            readiness: readiness.clone(),
             failure: failure.clone(),
             metrics: CommitMetrics::new(),
             mark,
@@ -168,7 +170,6 @@ impl<M: Machine> Node<M> {
         };
         // The committer starts first: what recovery releases may be decided at once.
         let thread = spawn("interlock-commit", move || thread.run())?;
-        let readiness = Readiness::default();
         let (report, recovered) = watch::channel(None);
         let recovery = Recovery {
             log,

@@ -270,11 +270,9 @@ impl<M: Machine> Shard<M> {
 
     fn adopt(&mut self, partition: Box<Partition<M>>) {
         let at = usize::from(partition.id().0);
-        debug_assert!(
-            self.partitions[at]
-                .as_ref()
-                .is_none_or(|old| old.is_empty()),
-            "a partition is adopted before anything is decided on it"
+        assert!(
+            self.partitions[at].is_none(),
+            "a partition is adopted before anything is decided or written of it"
         );
         partition.each_home(&mut |key, _, _| {
             self.stats.count(key.kind, 1);
