@@ -31,7 +31,7 @@ impl Default for ApiLimits {
             request_deadline_ms: 5_000,
             body_read_ms_max: 5_000,
             body_bytes_max: 64 * 1024,
-            batch_bytes_max: 2 * 1024 * 1024,
+            batch_bytes_max: 4 * 1024 * 1024,
             batch_checks_max: 500,
             retry_after_s: 1,
         }

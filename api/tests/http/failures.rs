@@ -1,0 +1,181 @@
+//! What a client sees when the node cannot, will not or must not decide.
+
+use std::time::Duration;
+
+use interlock_api::limits::ApiLimits;
+use interlock_api::state::Readiness;
+use serde_json::{Value, json};
+
+use crate::node::{BATCH, CHECK, DECLARE, KEY_A, Node, check, check_with, phone};
+use crate::world::Mode;
+
+fn contact_made() -> Value {
+    json!({"kind": "contact.made", "agent": "a", "subject": phone("+5511944440000"),
+        "detail": {"channel": "whatsapp", "purpose": "service"}})
+}
+
+#[test]
+fn k5_a_failure_is_a_problem_that_says_what_to_do() {
+    let node = Node::start();
+    let cases = [
+        (Mode::Late, 503, "coordination_unavailable", Some("1")),
+        (Mode::Rebuilding, 503, "coordination_unavailable", Some("1")),
+        (
+            Mode::Unavailable,
+            503,
+            "coordination_unavailable",
+            Some("1"),
+        ),
+        (Mode::Overloaded, 503, "coordination_unavailable", Some("2")),
+        (Mode::Stopping, 503, "coordination_unavailable", Some("1")),
+        (Mode::EntityBusy, 429, "rate_limited", Some("1")),
+        (Mode::SpaceBusy, 429, "rate_limited", Some("3")),
+        (Mode::Broken, 500, "internal", None),
+    ];
+    for (mode, status, code, retry_after) in cases {
+        node.world.mode(mode);
+        for (path, body) in [(DECLARE, contact_made()), (CHECK, check())] {
+            let answer = node.post(path, &body);
+            assert_eq!(answer.header("retry-after"), retry_after, "{mode:?}");
+            answer.problem(status, code);
+        }
+    }
+    assert_eq!(node.world.entities(), 0);
+}
+
+#[test]
+fn f7_a_check_whose_purpose_fails_closed_is_deferred_while_state_is_rebuilt() {
+    let node = Node::start();
+    node.world.mode(Mode::Rebuilding);
+    let deferred = node.check(&check_with(&json!({"purpose": "marketing"})));
+    assert_eq!(deferred["decision"], "defer");
+    assert_eq!(deferred["reasons"], json!(["rebuilding"]));
+    assert_eq!(deferred["valid_for_s"], 0);
+    let inbound = node.check(&check_with(&json!({"direction": "inbound"})));
+    assert_eq!(inbound["decision"], "allow");
+}
+
+#[test]
+fn a_late_check_whose_purpose_fails_closed_waits() {
+    let node = Node::start();
+    node.world.mode(Mode::Late);
+    let deferred = node.check(&check_with(&json!({"purpose": "marketing"})));
+    assert_eq!(deferred["reasons"], json!(["unavailable"]));
+}
+
+#[test]
+fn a_batch_never_fails_for_one_item() {
+    let node = Node::start();
+    let inbound = check_with(&json!({"direction": "inbound"}));
+    let body = json!({"checks": [check(), check(), inbound]});
+    for mode in [
+        Mode::OnlyFirst,
+        Mode::Late,
+        Mode::Rebuilding,
+        Mode::Broken,
+        Mode::EntityBusy,
+    ] {
+        node.world.mode(mode);
+        let headers = [("Authorization", format!("Bearer {KEY_A}"))];
+        let answer = node
+            .client()
+            .send("POST", BATCH, &headers, body.to_string().as_bytes());
+        let answer = answer.ok();
+        let results = answer["results"].as_array().unwrap();
+        assert_eq!(results.len(), 3);
+        let expected = if mode == Mode::OnlyFirst {
+            "allow"
+        } else {
+            "defer"
+        };
+        assert_eq!(results[0]["decision"], expected, "{mode:?}");
+        assert_eq!(results[1]["decision"], "defer", "{mode:?}");
+        assert_eq!(results[1]["valid_for_s"], 0);
+        assert_eq!(results[2]["decision"], "allow");
+        assert_ne!(results[1]["decision_id"], results[2]["decision_id"]);
+    }
+    node.world.mode(Mode::Unavailable);
+    node.post(BATCH, &body)
+        .problem(503, "coordination_unavailable");
+}
+
+#[test]
+fn readiness_is_asked_apart_from_life() {
+    let node = Node::start();
+    assert_eq!(node.get("/readyz", None).ok()["status"], "ready");
+    *node.readiness.lock().unwrap() = Readiness::NotReady("rebuilding");
+    let problem = node
+        .get("/readyz", None)
+        .problem(503, "coordination_unavailable");
+    assert!(problem["detail"].as_str().unwrap().contains("rebuilding"));
+    assert_eq!(node.get("/healthz", None).ok()["status"], "ok");
+    let metrics = node.get("/metrics", None);
+    assert_eq!(metrics.body, b"interlock_up 1\n");
+}
+
+#[test]
+fn the_clock_of_a_test_only_goes_forward() {
+    let node = Node::start();
+    let put = |body: &str| {
+        node.client()
+            .send("PUT", "/test/clock", &[], body.as_bytes())
+    };
+    assert_eq!(
+        node.get("/test/clock", None).ok()["now"],
+        "2026-11-30T12:00:00Z"
+    );
+    let moved = put(r#"{"now":"2026-11-30T13:00:00Z"}"#).ok();
+    assert_eq!(moved["now"], "2026-11-30T13:00:00Z");
+    put(r#"{"now":"2026-11-30T12:59:59Z"}"#).problem(422, "invalid_input");
+    put(r#"{"now":"soon"}"#).problem(422, "invalid_input");
+    put("").problem(400, "invalid_input");
+    let production = Node::with(ApiLimits::default(), false);
+    production
+        .get("/test/clock", None)
+        .problem(404, "not_found");
+}
+
+#[test]
+fn f3_a_client_that_has_gone_gets_nothing_decided() {
+    let node = Node::start();
+    node.world.mode(Mode::Silent);
+    let headers = [("Authorization", format!("Bearer {KEY_A}"))];
+    for leave in [true, false] {
+        let (asked, dropped) = node.world.silent();
+        let mut client = node.client();
+        client.write("POST", CHECK, &headers, check().to_string().as_bytes());
+        wait_for(|| node.world.silent().0 == asked + 1);
+        if leave {
+            drop(client);
+        } else {
+            client.close_writing();
+        }
+        wait_for(|| node.world.silent().1 == dropped + 1);
+    }
+}
+
+#[test]
+fn a_body_that_does_not_arrive_is_not_waited_for() {
+    let limits = ApiLimits {
+        body_read_ms_max: 50,
+        ..ApiLimits::default()
+    };
+    let node = Node::with(limits, true);
+    let mut client = node.client();
+    let head = format!(
+        "POST {CHECK} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY_A}\r\nContent-Length: 10\r\n\r\n{{"
+    );
+    client.write_raw(head.as_bytes());
+    client.read("POST").problem(408, "request_timeout");
+}
+
+/// Waits until something is so; gives up loudly.
+fn wait_for(so: impl Fn() -> bool) {
+    for _ in 0..2_000 {
+        if so() {
+            return;
+        }
+        std::thread::park_timeout(Duration::from_millis(5));
+    }
+    panic!("it did not come");
+}

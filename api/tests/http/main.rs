@@ -1,0 +1,23 @@
+//! The contact routes over real HTTP, decided in process by the contact machine on a plain map.
+//!
+//! Here: what a client sees. Not here: order and durability (`actors`), the rules themselves
+//! (`domain`). Names of tests carry the rows of the acceptance table they show.
+
+#[cfg(test)]
+mod client;
+#[cfg(test)]
+mod decisions;
+#[cfg(test)]
+mod declarations;
+#[cfg(test)]
+mod effects;
+#[cfg(test)]
+mod failures;
+#[cfg(test)]
+mod malformed;
+#[cfg(test)]
+mod node;
+#[cfg(test)]
+mod wire;
+#[cfg(test)]
+mod world;

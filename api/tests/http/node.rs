@@ -1,0 +1,259 @@
+//! A running server with the conformance space, and the requests most tests send.
+
+use std::future::Future;
+use std::net::SocketAddr;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread::JoinHandle;
+
+use actix_web::dev::ServerHandle;
+use interlock_api::directory::{
+    Directory, Features, KeyEntry, Role, Scope, SourceEntry, SpaceEntry, SpaceSecret,
+};
+use interlock_api::limits::{ApiLimits, ListenOptions};
+use interlock_api::state::{AppState, BackInTime, Readiness, TestClock};
+use interlock_domain::contact::fixture;
+use interlock_domain::contact::name::SourceId;
+use interlock_domain::key::SpaceId;
+use interlock_domain::time::Timestamp;
+use serde_json::{Value, json};
+
+use crate::client::{Answered, Client};
+use crate::world::World;
+
+pub(crate) const KEY_A: &str = "nia_sk_test_local_acme_a_secretA";
+pub(crate) const KEY_B: &str = "nia_sk_test_local_acme_b_secretB";
+/// Without the scope `coordinate`.
+pub(crate) const KEY_C: &str = "nia_sk_test_local_acme_c_secretC";
+/// Turned off.
+pub(crate) const KEY_OLD: &str = "nia_sk_test_local_acme_old_secretO";
+/// Of a space without the feature.
+pub(crate) const KEY_OFF: &str = "nia_sk_test_local_off_e_secretE";
+/// Of another space with the feature.
+pub(crate) const KEY_OTHER: &str = "nia_sk_test_local_other_f_secretF";
+
+pub(crate) const PHONE: &str = "+5511987654321";
+pub(crate) const CHECK: &str = "/v1/coordination/check";
+pub(crate) const BATCH: &str = "/v1/coordination/check/batch";
+pub(crate) const DECLARE: &str = "/v1/coordination/declare";
+pub(crate) const EFFECTS: &str = "/v1/coordination/effects";
+
+/// A server on its own thread; stops when dropped.
+pub(crate) struct Node {
+    pub(crate) address: SocketAddr,
+    pub(crate) world: World,
+    pub(crate) directory: Arc<Directory>,
+    pub(crate) readiness: Arc<Mutex<Readiness>>,
+    handle: ServerHandle,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Node {
+    pub(crate) fn start() -> Self {
+        Self::with(ApiLimits::default(), true)
+    }
+
+    pub(crate) fn with(limits: ApiLimits, test_clock: bool) -> Self {
+        let world = World::new();
+        let directory = Arc::new(directory());
+        let readiness = Arc::new(Mutex::new(Readiness::Ready));
+        let state = {
+            let (world, readiness) = (world.clone(), Arc::clone(&readiness));
+            let clock: Arc<dyn TestClock> = Arc::new(Clock(world.clone()));
+            let stamps = world.clone();
+            AppState {
+                directory: Arc::clone(&directory),
+                decider: world,
+                limits,
+                now: Arc::new(move || stamps.now()),
+                readiness: Arc::new(move || *readiness.lock().unwrap()),
+                metrics: Arc::new(|| "interlock_up 1\n".to_owned()),
+                test_clock: test_clock.then_some(clock),
+            }
+        };
+        let (told, telling) = mpsc::sync_channel(1);
+        let thread = std::thread::spawn(move || {
+            actix_web::rt::System::new().block_on(async move {
+                let options = ListenOptions {
+                    addresses: vec![SocketAddr::from(([127, 0, 0, 1], 0))],
+                    workers: 1,
+                    shutdown_s_max: 1,
+                    ..ListenOptions::default()
+                };
+                let (server, bound) = interlock_api::server(state, &options).unwrap();
+                told.send((server.handle(), bound[0])).unwrap();
+                server.await.unwrap();
+            });
+        });
+        let (handle, address) = telling.recv().unwrap();
+        Self {
+            address,
+            world,
+            directory,
+            readiness,
+            handle,
+            thread: Some(thread),
+        }
+    }
+
+    pub(crate) fn client(&self) -> Client {
+        Client::connect(self.address)
+    }
+
+    /// Sends with key A and, for a POST, a new Idempotency-Key.
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Answered {
+        self.post_as(KEY_A, path, body)
+    }
+
+    pub(crate) fn post_as(&self, key: &str, path: &str, body: &Value) -> Answered {
+        self.post_keyed(key, path, &fresh("key"), body)
+    }
+
+    pub(crate) fn post_keyed(
+        &self,
+        key: &str,
+        path: &str,
+        idempotency_key: &str,
+        body: &Value,
+    ) -> Answered {
+        let headers = [
+            ("Authorization", format!("Bearer {key}")),
+            ("Content-Type", "application/json".to_owned()),
+            ("Idempotency-Key", idempotency_key.to_owned()),
+        ];
+        self.client()
+            .send("POST", path, &headers, body.to_string().as_bytes())
+    }
+
+    pub(crate) fn check(&self, body: &Value) -> Value {
+        self.post(CHECK, body).ok()
+    }
+
+    pub(crate) fn declare(&self, kind: &str, detail: &Value) -> Value {
+        let body = json!({"kind": kind, "agent": "closing", "detail": detail});
+        self.post(DECLARE, &body).ok()
+    }
+
+    pub(crate) fn declare_for(&self, value: &str, kind: &str, detail: &Value) -> Answered {
+        let body =
+            json!({"kind": kind, "agent": "closing", "subject": phone(value), "detail": detail});
+        self.post(DECLARE, &body)
+    }
+
+    pub(crate) fn get(&self, path: &str, key: Option<&str>) -> Answered {
+        let headers: Vec<_> = key
+            .map(|key| ("Authorization", format!("Bearer {key}")))
+            .into_iter()
+            .collect();
+        self.client().send("GET", path, &headers, b"")
+    }
+}
+
+impl Drop for Node {
+    fn drop(&mut self) {
+        let thread = self.thread.take();
+        // The server's own thread drives the stop; nobody has to wait for the future.
+        drop(self.handle.stop(false));
+        if let Some(thread) = thread {
+            drop(thread.join());
+        }
+    }
+}
+
+struct Clock(World);
+
+impl TestClock for Clock {
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    fn set(
+        &self,
+        now: Timestamp,
+    ) -> Pin<Box<dyn Future<Output = Result<(), BackInTime>> + Send + '_>> {
+        Box::pin(async move {
+            if now < self.0.now() {
+                return Err(BackInTime);
+            }
+            self.0.set_now(now);
+            Ok(())
+        })
+    }
+}
+
+fn directory() -> Directory {
+    let directory = Directory::new(&[9; 32]);
+    let policy = Arc::new(fixture::policy());
+    let spaces = [
+        (fixture::SPACE, true, 1),
+        (SpaceId([8; 16]), false, 2),
+        (SpaceId([9; 16]), true, 3),
+    ];
+    for (id, coordination, secret) in spaces {
+        directory.put_space(SpaceEntry {
+            id,
+            name: "acme".into(),
+            features: Features { coordination },
+            policy: Arc::clone(&policy),
+            secret: SpaceSecret::new(&[secret; 32]),
+            sources: Arc::new([]),
+        });
+    }
+    let keys = [
+        (KEY_A, fixture::SPACE, 1, vec![Scope::Coordinate]),
+        (KEY_B, fixture::SPACE, 2, vec![Scope::Coordinate]),
+        (KEY_C, fixture::SPACE, 1, vec![Scope::Track]),
+        (KEY_OLD, fixture::SPACE, 1, vec![Scope::Coordinate]),
+        (KEY_OFF, SpaceId([8; 16]), 1, vec![Scope::Coordinate]),
+        (KEY_OTHER, SpaceId([9; 16]), 1, vec![Scope::Coordinate]),
+    ];
+    for (text, space, source, scopes) in keys {
+        directory.put_key(KeyEntry {
+            digest: directory.digest(text),
+            key_id: text.rsplit('_').nth(1).unwrap().into(),
+            space,
+            source: SourceEntry {
+                id: SourceId(source),
+                name: "agents".into(),
+            },
+            test: true,
+            region: "local".into(),
+            scopes,
+            roles: vec![Role::Analysis],
+            revoked: false,
+        });
+    }
+    assert!(directory.revoke("old"));
+    directory
+}
+
+/// A text no other test has: a customer, an effect key, an Idempotency-Key.
+pub(crate) fn fresh(word: &str) -> String {
+    use std::sync::atomic::{AtomicU32, Ordering};
+    static COUNT: AtomicU32 = AtomicU32::new(0);
+    format!("{word}-{}", COUNT.fetch_add(1, Ordering::Relaxed))
+}
+
+pub(crate) fn phone(value: &str) -> Value {
+    json!({"type": "phone_e164", "value": value})
+}
+
+/// The check most rows begin with.
+pub(crate) fn check() -> Value {
+    json!({
+        "agent": "closing", "intent": "follow_up", "direction": "outbound", "purpose": "service",
+        "channel": "whatsapp", "subject": phone(PHONE),
+    })
+}
+
+/// The same with some members set; `null` takes one out.
+pub(crate) fn check_with(members: &Value) -> Value {
+    let mut check = check();
+    for (name, value) in members.as_object().unwrap() {
+        check[name] = value.clone();
+        if value.is_null() {
+            check.as_object_mut().unwrap().remove(name);
+        }
+    }
+    check
+}

@@ -1,0 +1,189 @@
+//! A decider without actors: commands are decided one after the other on a map.
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+use interlock_api::decider::{Answer, Asked, Decider, Refused};
+use interlock_domain::contact::Contact;
+use interlock_domain::contact::command::Command;
+use interlock_domain::contact::entity::ContactEntity;
+use interlock_domain::contact::policy::Policy;
+use interlock_domain::contact::reply::Reply;
+use interlock_domain::ids::IdStream;
+use interlock_domain::key::EntityKey;
+use interlock_domain::machine::{Context, Entities, Machine, Undecided, View};
+use interlock_domain::time::Timestamp;
+
+/// 2026-11-30T12:00:00Z: a Monday, outside every quiet hour but those of `always_quiet`.
+pub(crate) const START: i64 = 1_796_040_000_000;
+
+/// What the decider does with a submission.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) enum Mode {
+    #[default]
+    Decide,
+    /// Every command gets the product's answer to a missed deadline, or none.
+    Late,
+    Rebuilding,
+    Broken,
+    Unavailable,
+    EntityBusy,
+    /// Only the first command of a submission is decided.
+    OnlyFirst,
+    SpaceBusy,
+    Overloaded,
+    Stopping,
+    /// Never answers; counts the futures that are dropped.
+    Silent,
+}
+
+#[derive(Clone)]
+pub(crate) struct World(Arc<Inner>);
+
+struct Inner {
+    state: Mutex<State>,
+    now: AtomicI64,
+    mode: Mutex<Mode>,
+    silent: AtomicUsize,
+    dropped: AtomicUsize,
+}
+
+struct State {
+    entities: BTreeMap<EntityKey, (u64, ContactEntity)>,
+    ids: IdStream,
+}
+
+impl World {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Inner {
+            state: Mutex::new(State {
+                entities: BTreeMap::new(),
+                ids: IdStream::new([1; 32]),
+            }),
+            now: AtomicI64::new(START),
+            mode: Mutex::new(Mode::Decide),
+            silent: AtomicUsize::new(0),
+            dropped: AtomicUsize::new(0),
+        }))
+    }
+
+    pub(crate) fn now(&self) -> Timestamp {
+        Timestamp(self.0.now.load(Ordering::SeqCst))
+    }
+
+    pub(crate) fn set_now(&self, now: Timestamp) {
+        self.0.now.store(now.0, Ordering::SeqCst);
+    }
+
+    pub(crate) fn advance_s(&self, seconds: i64) {
+        self.set_now(self.now().plus_s(seconds));
+    }
+
+    pub(crate) fn mode(&self, mode: Mode) {
+        *self.0.mode.lock().unwrap() = mode;
+    }
+
+    /// How many entities there are: what was recorded.
+    pub(crate) fn entities(&self) -> usize {
+        self.0.state.lock().unwrap().entities.len()
+    }
+
+    /// Submissions that were never answered, and how many of them were dropped.
+    pub(crate) fn silent(&self) -> (usize, usize) {
+        let load = |count: &AtomicUsize| count.load(Ordering::SeqCst);
+        (load(&self.0.silent), load(&self.0.dropped))
+    }
+
+    fn decide(&self, command: &Command, policy: &Policy) -> Reply {
+        let mut state = self.0.state.lock().unwrap();
+        let State { entities, ids } = &mut *state;
+        let now = self.now();
+        let views = Contact::keys(command).into_iter().map(|key| {
+            let known = entities.get(&key);
+            View {
+                key,
+                entity: known.map(|(_, entity)| entity),
+                next_version: known.map_or(1, |(version, _)| version + 1),
+            }
+        });
+        let mut context = Context {
+            now,
+            ids,
+            policy,
+            full: false,
+            clock_suspect: false,
+        };
+        let decision = Contact::decide(&Entities::new(views.collect()), command, &mut context);
+        for (key, event) in &decision.events {
+            let entry = entities.entry(*key);
+            let (version, entity) = entry.or_insert_with(|| (0, Contact::empty(key.kind)));
+            Contact::apply(entity, event);
+            *version += 1;
+            Contact::check(entity).unwrap();
+        }
+        decision.reply
+    }
+
+    fn undecided(&self, command: &Command, policy: &Policy, why: Undecided) -> Answer<Reply> {
+        let ids = &mut self.0.state.lock().unwrap().ids;
+        match Contact::undecided(command, policy, why, self.now(), ids) {
+            Some(reply) => Answer::Decided(reply),
+            None => Answer::NotDecided(why),
+        }
+    }
+
+    fn answer(
+        &self,
+        index: usize,
+        command: &Command,
+        policy: &Policy,
+        mode: Mode,
+    ) -> Answer<Reply> {
+        match mode {
+            Mode::Decide => Answer::Decided(self.decide(command, policy)),
+            Mode::OnlyFirst if index == 0 => Answer::Decided(self.decide(command, policy)),
+            Mode::OnlyFirst | Mode::Late => self.undecided(command, policy, Undecided::Deadline),
+            Mode::Rebuilding => self.undecided(command, policy, Undecided::Rebuilding),
+            Mode::Broken => Answer::Broken,
+            Mode::Unavailable => Answer::Unavailable,
+            Mode::EntityBusy => Answer::Busy,
+            Mode::SpaceBusy | Mode::Overloaded | Mode::Stopping | Mode::Silent => unreachable!(),
+        }
+    }
+}
+
+impl Decider for World {
+    async fn submit(&self, asked: Asked) -> Result<Vec<Answer<Reply>>, Refused> {
+        let mode = *self.0.mode.lock().unwrap();
+        match mode {
+            Mode::SpaceBusy => return Err(Refused::Busy { retry_after_s: 3 }),
+            Mode::Overloaded => return Err(Refused::Overloaded { retry_after_s: 2 }),
+            Mode::Stopping => return Err(Refused::Stopping),
+            Mode::Silent => {
+                let _counted = CountedDrop(Arc::clone(&self.0));
+                self.0.silent.fetch_add(1, Ordering::SeqCst);
+                std::future::pending::<()>().await;
+            }
+            Mode::Decide
+            | Mode::Late
+            | Mode::Rebuilding
+            | Mode::Broken
+            | Mode::Unavailable
+            | Mode::EntityBusy
+            | Mode::OnlyFirst => {}
+        }
+        let commands = asked.commands.iter().enumerate();
+        Ok(commands
+            .map(|(index, command)| self.answer(index, command, &asked.policy, mode))
+            .collect())
+    }
+}
+
+struct CountedDrop(Arc<Inner>);
+
+impl Drop for CountedDrop {
+    fn drop(&mut self) {
+        self.0.dropped.fetch_add(1, Ordering::SeqCst);
+    }
+}
