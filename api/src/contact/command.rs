@@ -13,7 +13,9 @@ use interlock_domain::contact::policy::Policy;
 use interlock_domain::contact::reply::Member;
 use interlock_domain::contact::window::Window;
 use interlock_domain::ids::Id;
+use interlock_domain::key::KeyHash;
 use interlock_domain::time::Timestamp;
+use interlock_token::NoDestination;
 use interlock_wire::contact::check::{self as wire, CheckRequest};
 use interlock_wire::contact::declare::{
     ContactMadeDetail, ContactWindow, EffectDetail, SuppressionAddedDetail, SuppressionLiftedDetail,
@@ -150,16 +152,20 @@ pub(crate) fn lift_suppression(
 }
 
 /// The customer of a suppression: only a destination can be suppressed (§15).
-fn destination(
-    caller: &Caller,
-    subject: Option<&Handle<'_>>,
-) -> Result<interlock_domain::key::KeyHash, Failure> {
-    let handle = subject.filter(|handle| identity::canonical(handle).is_some());
-    let handle = handle.ok_or_else(|| {
-        Failure::invalid(
-            "`subject` must be a phone number or an e-mail address: only a destination can be \
-             suppressed",
-        )
+fn destination(caller: &Caller, subject: Option<&Handle<'_>>) -> Result<KeyHash, Failure> {
+    let handle = subject.ok_or_else(|| {
+        Failure::invalid("`subject` is missing; it must be a phone number or an e-mail address")
+    })?;
+    identity::canonical(handle).map_err(|why| {
+        Failure::invalid(match why {
+            NoDestination::UnsupportedType => {
+                "`subject.type` must be `phone_e164`, `wa_id`, `wa_jid` or `email`: only a \
+                 destination can be suppressed"
+            }
+            NoDestination::InvalidHandle => {
+                "`subject.value` must be a phone number or an e-mail address, as `subject.type` says"
+            }
+        })
     })?;
     Ok(identity::customer(caller.space.secret.prepared(), handle))
 }

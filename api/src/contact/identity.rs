@@ -6,7 +6,8 @@
 use interlock_domain::contact::command::ReceiptRef;
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::key::KeyHash;
-use interlock_wire::contact::subject::{Handle, HandleType, ObjectRef};
+use interlock_token::NoDestination;
+use interlock_wire::contact::subject::{Handle, ObjectRef};
 use serde::Serialize;
 
 use crate::hashing::{Label, PreparedKey, key_hash};
@@ -14,8 +15,9 @@ use crate::hashing::{Label, PreparedKey, key_hash};
 /// The customer a handle names.
 pub(crate) fn customer(secret: &PreparedKey, handle: &Handle<'_>) -> KeyHash {
     let hash = match canonical(handle) {
-        Some(destination) => secret.labelled(Label::Destination, &[destination.as_bytes()]),
-        None => secret.labelled(
+        Ok(destination) => secret.labelled(Label::Destination, &[destination.as_bytes()]),
+        // A number that is none still names somebody: whoever the caller means by it.
+        Err(_) => secret.labelled(
             Label::Handle,
             &[
                 handle.r#type.word().as_bytes(),
@@ -28,24 +30,9 @@ pub(crate) fn customer(secret: &PreparedKey, handle: &Handle<'_>) -> KeyHash {
     key_hash(&hash)
 }
 
-/// The canonical destination of a handle, when it has one.
-pub(crate) fn canonical(handle: &Handle<'_>) -> Option<String> {
-    match handle.r#type {
-        HandleType::PhoneE164 | HandleType::WaId => {
-            let digits: String = handle.value.chars().filter(char::is_ascii_digit).collect();
-            Some(format!("phone:+{digits}"))
-        }
-        HandleType::Email => Some(format!("email:{}", handle.value.trim().to_lowercase())),
-        HandleType::WaJid
-        | HandleType::WaLid
-        | HandleType::WaBsuid
-        | HandleType::GovIdHmac
-        | HandleType::AppUserId
-        | HandleType::SystemId
-        | HandleType::OrgRegistryHmac
-        | HandleType::EmailDomain
-        | HandleType::AnonId => None,
-    }
+/// The canonical destination of a handle.
+pub(crate) fn canonical(handle: &Handle<'_>) -> Result<String, NoDestination> {
+    interlock_token::canonical(handle.r#type.word(), &handle.value)
 }
 
 /// The object a reference names.

@@ -256,11 +256,14 @@ fn d19_every_reason_is_of_the_list_and_a_refusal_has_one() {
 }
 
 #[test]
-fn b12_one_number_in_three_spellings_is_one_customer() {
+fn b12_one_number_in_many_spellings_is_one_customer() {
     let node = Node::start();
     let spellings = [
         json!({"type": "phone_e164", "value": "+55 (11) 98765-0001"}),
         json!({"type": "wa_id", "value": "5511987650001"}),
+        json!({"type": "wa_jid", "value": "5511987650001:7@s.whatsapp.net"}),
+        json!({"type": "phone_e164", "value": "tel:+551187650001"}),
+        json!({"type": "phone_e164", "value": "011 98765.0001"}),
         json!({"type": "phone_e164", "value": "+5511987650001"}),
     ];
     let ask = |subject: &Value| {

@@ -136,6 +136,7 @@ fn s15_s16_a_suppression_needs_a_reason_and_a_destination() {
         body(phone("+5511933330005"), detail("because")),
         body(system.clone(), detail("opt_out")),
         body(json!(null), detail("opt_out")),
+        body(phone("call me"), detail("opt_out")),
         json!({"kind": "suppression.lifted", "agent": "a", "subject": system,
             "detail": {"purpose": "any"}}),
     ];
