@@ -1,24 +1,25 @@
 //! From a document to a policy; everything that is refused is refused here.
 //!
-//! Here: the rules between members and their bounds; a refusal names the member and the rule.
-//! Not here: the JSON shape (`document`). Who may call: whoever loads a space.
+//! Here and in `load/`: the rules between members and their bounds; a refusal names the member and
+//! the rule. Not here: the JSON shape (`document`). Who may call: whoever loads a space.
+
+mod ownership;
+mod purposes;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
 use crate::contact::command::EffectKind;
-use crate::contact::name::{ChannelId, GatewayId, IntentId, PurposeId, ReasonId};
+use crate::contact::name::{GatewayId, ReasonId};
 use crate::contact::policy::document::{
-    BudgetDocument, ChannelDocument, Document, EffectsDocument, Fails, GatewayDocument,
-    HandoffsDocument, MappingDocument, Named, OwnershipDocument, PaidDocument, PurposeDocument,
-    ReasonDocument, SliceDocument, SuppressionDocument,
+    Document, EffectsDocument, GatewayDocument, Named, PaidDocument, ReasonDocument,
+    SuppressionDocument,
 };
-use crate::contact::policy::{
-    Budget, Channel, Gateway, Handoffs, Mapping, MappingEffect, Ownership, OwnershipSource,
-    PaidBudget, Policy, Purpose, Slice, SuppressionReason,
-};
+use crate::contact::policy::{Gateway, PaidBudget, Policy, SuppressionReason};
 use crate::contact::text::Text;
-use crate::contact::window::Window;
+
+use ownership::{load_handoffs, load_ownership};
+use purposes::{load_channels, load_purposes, standard_purposes, usual_channels};
 
 /// Keys of gateways by their reference without the `vault:` in front.
 pub type Vault = BTreeMap<String, Vec<u8>>;
@@ -43,22 +44,9 @@ impl std::error::Error for LoadError {}
 type Loaded<T> = Result<T, LoadError>;
 
 const NAMES_MAX: usize = 64;
-const SLICES_MAX: usize = 20;
-const LIMIT_MAX: u32 = 1_000;
 const HOURS_MAX: u32 = 366 * 24;
 const DAYS_MAX: u32 = 36_500;
 const LEASE_S_MAX: u32 = 86_400;
-const HANDOFF_WAIT_S_MAX: u32 = 90 * 86_400;
-const DAY_MS: i64 = 86_400_000;
-
-/// The levels of a space that names none, the strictest first.
-const LEVELS: [&str; 5] = [
-    "closed",
-    "human_active",
-    "transfer_pending",
-    "soft_pause",
-    "agent_active",
-];
 
 impl Policy {
     /// The policy of a document.
@@ -185,153 +173,6 @@ fn distinct(section: &str, numbers: impl Iterator<Item = u32>) -> Loaded<()> {
     Ok(())
 }
 
-fn standard_purposes() -> Vec<Purpose> {
-    let purpose = |name: &str, guarded: bool| Purpose {
-        id: PurposeId::of(name),
-        name: Text::from(name),
-        fails_closed: guarded,
-        token: guarded,
-        quiet_exempt: false,
-        budget: None,
-    };
-    vec![
-        purpose("collection", true),
-        purpose("marketing", true),
-        purpose("retention", true),
-        purpose("service", false),
-        purpose("transactional", false),
-    ]
-}
-
-fn load_purposes(named: Named<PurposeDocument>) -> Loaded<Vec<Purpose>> {
-    let entries = load_named("purposes", Some(named), |field, document| {
-        let budget = document
-            .budget
-            .map(|budget| load_budget(&format!("{field}.budget"), budget))
-            .transpose()?;
-        Ok((
-            document.fails,
-            document.token,
-            document.quiet_exempt,
-            budget,
-        ))
-    })?;
-    let mut purposes = Vec::with_capacity(entries.len());
-    for (name, (fails, token, quiet_exempt, budget)) in entries {
-        if &*name == "any" {
-            return Err(refuse(
-                "purposes.any",
-                "`any` means every purpose; it cannot be one",
-            ));
-        }
-        purposes.push(Purpose {
-            id: PurposeId::of(&name),
-            name,
-            fails_closed: fails == Fails::Closed,
-            token,
-            quiet_exempt,
-            budget,
-        });
-    }
-    distinct("purposes", purposes.iter().map(|purpose| purpose.id.0))?;
-    Ok(purposes)
-}
-
-fn load_budget(field: &str, document: BudgetDocument) -> Loaded<Budget> {
-    let limit = bounded(&format!("{field}.limit"), document.limit, 1, LIMIT_MAX)?;
-    let per_hours = hours(&format!("{field}.per_hours"), document.per_hours)?;
-    let field = format!("{field}.slices");
-    if document.slices.len() > SLICES_MAX {
-        return Err(refuse(field, format!("at most {SLICES_MAX} slices")));
-    }
-    let mut slices: Vec<Slice> = Vec::with_capacity(document.slices.len());
-    for (index, slice) in document.slices.into_iter().enumerate() {
-        let slice = load_slice(&format!("{field}[{index}]"), slice)?;
-        if slices.iter().any(|known| known.intent == slice.intent) {
-            return Err(refuse(field, "an intent has at most one slice"));
-        }
-        slices.push(slice);
-    }
-    let sliced: u32 = slices.iter().map(|slice| slice.limit).sum();
-    if sliced > limit {
-        return Err(refuse(
-            field,
-            format!("limits add up to {sliced}, above the budget's limit of {limit}"),
-        ));
-    }
-    Ok(Budget {
-        limit,
-        per_hours,
-        slices,
-    })
-}
-
-fn load_slice(field: &str, document: SliceDocument) -> Loaded<Slice> {
-    let intent = name(&format!("{field}.intent"), &document.intent)?;
-    let limit = bounded(&format!("{field}.limit"), document.limit, 1, LIMIT_MAX)?;
-    let field = format!("{field}.spread_days");
-    let spread_ms = match (document.spread, document.spread_days) {
-        (true, None) => return Err(refuse(field, "a spread slice needs `spread_days`")),
-        (false, Some(_)) => return Err(refuse(field, "needs `spread`: true")),
-        (false, None) => None,
-        (true, Some(spread_days)) => {
-            let days = bounded(&field, spread_days, 1, 366)?;
-            Some(i64::from(days) * DAY_MS / i64::from(limit))
-        }
-    };
-    Ok(Slice {
-        intent: IntentId::of(&intent),
-        limit,
-        spread_ms,
-    })
-}
-
-fn usual_channels() -> Vec<Channel> {
-    let channel = |name: &str, free_form_hours, template_required| Channel {
-        id: ChannelId::of(name),
-        name: Text::from(name),
-        free_form_hours,
-        template_required,
-        quiet_hours: None,
-    };
-    vec![
-        channel("chat", None, false),
-        channel("email", None, false),
-        channel("push", None, false),
-        channel("sms", None, false),
-        channel("voice", None, false),
-        channel("whatsapp", Some(24), true),
-    ]
-}
-
-fn load_channels(named: Named<ChannelDocument>) -> Loaded<Vec<Channel>> {
-    let load = |field: &str, document: ChannelDocument| {
-        let free_form_hours = document
-            .free_form_hours
-            .map(|value| hours(&format!("{field}.free_form_hours"), value))
-            .transpose()?;
-        let quiet_hours = document
-            .quiet_hours
-            .map(|hours| Window::new(&hours.from, &hours.to, &hours.tz, None))
-            .transpose()
-            .map_err(|why| refuse(format!("{field}.quiet_hours.{}", why.member()), why.rule()))?;
-        Ok((free_form_hours, document.template_required, quiet_hours))
-    };
-    let entries = load_named("channels", Some(named), load)?;
-    let mut channels = Vec::with_capacity(entries.len());
-    for (name, (free_form_hours, template_required, quiet_hours)) in entries {
-        channels.push(Channel {
-            id: ChannelId::of(&name),
-            name,
-            free_form_hours,
-            template_required,
-            quiet_hours,
-        });
-    }
-    distinct("channels", channels.iter().map(|channel| channel.id.0))?;
-    Ok(channels)
-}
-
 fn load_suppression(
     document: Option<SuppressionDocument>,
 ) -> Loaded<(Vec<SuppressionReason>, u16)> {
@@ -419,90 +260,6 @@ fn load_effects(document: Option<EffectsDocument>) -> Loaded<(u32, [u16; EffectK
     Ok((lease, key_days))
 }
 
-fn rank(field: &str, levels: &[Text], level: &str) -> Loaded<u8> {
-    let place = levels.iter().position(|known| &**known == level);
-    place
-        .and_then(|place| u8::try_from(place).ok())
-        .ok_or_else(|| refuse(field, "the level is not one of `ownership.levels`"))
-}
-
-fn load_ownership(document: Option<OwnershipDocument>) -> Loaded<Ownership> {
-    let document = document.unwrap_or(OwnershipDocument {
-        levels: None,
-        max_declared_lease_s: None,
-        sources: None,
-        mappings: Vec::new(),
-    });
-    let listed = document
-        .levels
-        .unwrap_or_else(|| LEVELS.map(str::to_owned).into());
-    let field = "ownership.levels";
-    if listed.is_empty() || listed.len() > NAMES_MAX {
-        return Err(refuse(field, format!("must be 1 to {NAMES_MAX} names")));
-    }
-    let mut levels: Vec<Text> = Vec::with_capacity(listed.len());
-    for level in listed {
-        let level = name(field, &level)?;
-        if levels.contains(&level) {
-            return Err(refuse(field, "a level is given twice"));
-        }
-        levels.push(level);
-    }
-    let sources = load_named("ownership.sources", document.sources, |field, source| {
-        let field = format!("{field}.max_validity_s");
-        Ok(OwnershipSource {
-            max_validity_s: bounded(&field, source.max_validity_s, 1, LEASE_S_MAX)?,
-            holder_kind: source.holder_kind,
-        })
-    })?;
-    let mut mappings = Vec::with_capacity(document.mappings.len());
-    for (index, mapping) in document.mappings.into_iter().enumerate() {
-        let field = format!("ownership.mappings[{index}]");
-        mappings.push(load_mapping(&field, mapping, &levels, &sources)?);
-    }
-    let lease = document.max_declared_lease_s.unwrap_or(LEASE_S_MAX);
-    Ok(Ownership {
-        levels,
-        max_declared_lease_s: bounded("ownership.max_declared_lease_s", lease, 1, LEASE_S_MAX)?,
-        sources,
-        mappings,
-    })
-}
-
-fn load_mapping(
-    field: &str,
-    document: MappingDocument,
-    levels: &[Text],
-    sources: &[(Text, OwnershipSource)],
-) -> Loaded<Mapping> {
-    if !sources.iter().any(|(name, _)| **name == *document.source) {
-        let rule = "is not one of `ownership.sources`";
-        return Err(refuse(format!("{field}.source"), rule));
-    }
-    let effect = match (
-        document.ends,
-        document.holder_field,
-        document.level,
-        document.lease_s,
-    ) {
-        (true, None, None, None) => MappingEffect::Ends,
-        (false, Some(holder_field), Some(level), Some(lease_s)) => MappingEffect::Begins {
-            holder_field: Text::from(holder_field.as_str()),
-            rank: rank(&format!("{field}.level"), levels, &level)?,
-            lease_s: bounded(&format!("{field}.lease_s"), lease_s, 1, LEASE_S_MAX)?,
-        },
-        (true | false, _, _, _) => {
-            let rule = "needs either `ends`: true alone, or `holder_field`, `level` and `lease_s`";
-            return Err(refuse(field, rule));
-        }
-    };
-    Ok(Mapping {
-        canonical_type: Text::from(document.canonical_type.as_str()),
-        source: Text::from(document.source.as_str()),
-        effect,
-    })
-}
-
 fn load_paid(field: &str, document: PaidDocument) -> Loaded<PaidBudget> {
     let units = bounded(
         &format!("{field}.limit_units"),
@@ -517,65 +274,4 @@ fn load_paid(field: &str, document: PaidDocument) -> Loaded<PaidBudget> {
         per_hours: hours(&format!("{field}.per_hours"), document.per_hours)?,
         call_ceiling: bounded(&ceiling, document.call_ceiling, 1, units)?,
     })
-}
-
-fn load_handoffs(
-    document: Option<HandoffsDocument>,
-    ownership: &Ownership,
-    purposes: &[Purpose],
-    reasons: &[SuppressionReason],
-) -> Loaded<Handoffs> {
-    let document = document.unwrap_or(HandoffsDocument {
-        level: None,
-        wait_s: None,
-        vocabulary: None,
-        outcomes: None,
-    });
-    let rank = match document.level {
-        Some(level) => rank("handoffs.level", &ownership.levels, &level)?,
-        // A space with levels of its own and no handoff level gets its strictest but one, or the
-        // only one: a handoff must hold against agents, not against a closed customer.
-        None => rank("handoffs.level", &ownership.levels, "transfer_pending")
-            .unwrap_or_else(|_| u8::from(ownership.levels.len() > 1)),
-    };
-    let listed = document
-        .vocabulary
-        .unwrap_or_else(|| ["resolved", "callback"].map(str::to_owned).into());
-    if listed.len() > 50 {
-        return Err(refuse("handoffs.vocabulary", "at most 50 names"));
-    }
-    let mut vocabulary = Vec::with_capacity(listed.len());
-    for outcome in listed {
-        vocabulary.push(name("handoffs.vocabulary", &outcome)?);
-    }
-    let mut suppressions = Vec::new();
-    for (outcome, document) in load_named("handoffs.outcomes", document.outcomes, |_, d| Ok(d))? {
-        let field = format!("handoffs.outcomes.{}", &*outcome);
-        if !vocabulary.contains(&outcome) {
-            return Err(refuse(field, "is not in `handoffs.vocabulary`"));
-        }
-        let Some(suppress) = document.suppress else {
-            continue;
-        };
-        let purpose = match suppress.purpose.as_str() {
-            "any" => Some(PurposeId::ANY),
-            listed => find(purposes, |known| &*known.name == listed).map(|known| known.id),
-        };
-        let purpose = purpose
-            .ok_or_else(|| refuse(format!("{field}.suppress.purpose"), "is not declared"))?;
-        let reason = find(reasons, |known| *known.name == *suppress.reason)
-            .ok_or_else(|| refuse(format!("{field}.suppress.reason"), "is not declared"))?;
-        suppressions.push((outcome, purpose, reason.id));
-    }
-    let wait = document.wait_s.unwrap_or(86_400);
-    Ok(Handoffs {
-        rank,
-        wait_s: bounded("handoffs.wait_s", wait, 1, HANDOFF_WAIT_S_MAX)?,
-        vocabulary,
-        suppressions,
-    })
-}
-
-fn find<T>(items: &[T], matches: impl Fn(&T) -> bool) -> Option<&T> {
-    items.iter().find(|item| matches(item))
 }
