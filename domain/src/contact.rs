@@ -31,6 +31,8 @@ pub mod reply;
 mod reserve_effect;
 mod settle_effect;
 pub mod suppression;
+#[cfg(test)]
+mod tests;
 pub mod text;
 pub mod window;
 

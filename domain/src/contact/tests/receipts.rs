@@ -1,0 +1,243 @@
+//! Receipts of `Idempotency-Key` (§2, §20).
+
+use std::collections::BTreeSet;
+
+use super::{HOUR_S, World, decided, is_check, through_postcard};
+use crate::contact::command::{Command, Settlement};
+use crate::contact::event::Event;
+use crate::contact::fixture::{
+    CONFORMANCE, check, contact_made, declare_effect, lift, message, reserve, settle, suppress,
+    vault,
+};
+use crate::contact::policy::Policy;
+use crate::contact::reason::{Reason, Refusal, Verdict};
+use crate::contact::receipt::Stored;
+use crate::contact::reply::Reply;
+use crate::key::Kind;
+
+/// One command of each kind that is answered with 2xx or 409, in an order that allows each.
+fn kept() -> Vec<Command> {
+    vec![
+        check()
+            .to("p")
+            .purpose("marketing")
+            .on("whatsapp")
+            .effect("checked")
+            .command(),
+        reserve("k"),
+        reserve("k"),
+        settle("k", 2, Settlement::Done),
+        settle("k", 1, Settlement::Done),
+        settle("k", 1, Settlement::Failed),
+        declare_effect("k", 1, Settlement::Done),
+        declare_effect("k", 9, Settlement::Done),
+        contact_made("p", "marketing", None),
+        suppress("p", "any").command(),
+        lift("p", "any", None),
+        lift("p", "any", None),
+        message("p", "whatsapp", super::NOON),
+        check().to("p").about("o").purpose("retention").command(),
+    ]
+}
+
+#[test]
+fn w17_k4_a_repeat_gets_the_same_answer_and_does_nothing() {
+    let mut world = World::new();
+    for (number, command) in kept().into_iter().enumerate() {
+        let command = command.keyed(&format!("key {number}"), "request");
+        let first = world.run(&command);
+        let (events, notes) = (world.log.len(), world.notes.len());
+        world.pass_s(100);
+        for _ in 0..2 {
+            let again = world.run(&command);
+            assert_eq!(
+                without_names(again),
+                without_names(first.clone()),
+                "{number}"
+            );
+        }
+        assert_eq!(
+            (world.log.len(), world.notes.len()),
+            (events, notes),
+            "{number}"
+        );
+    }
+}
+
+/// A repeated check carries the texts of its purposes; everything else is the same.
+fn without_names(mut reply: Reply) -> Reply {
+    if let Reply::Check(check) = &mut reply {
+        check.names.clear();
+    }
+    reply
+}
+
+#[test]
+fn w18_pitfall_7_8_another_request_under_the_key_is_a_conflict_before_anything_else() {
+    let mut world = World::new();
+    world.run(&reserve("k").keyed("key", "first"));
+    // What the other request would have come to does not matter.
+    let others = [
+        reserve("k"),
+        reserve("new"),
+        settle("nobody", 1, Settlement::Done),
+    ];
+    for other in others {
+        let reply = world.run(&other.keyed("key", "second"));
+        assert_eq!(reply, Reply::Conflict);
+    }
+    world.full = true;
+    let reply = world.run(&reserve("newer").keyed("key", "second"));
+    assert_eq!(reply, Reply::Conflict);
+    assert_eq!(
+        world.run(&reserve("k").keyed("key", "first")).outcome().0,
+        "reserved"
+    );
+}
+
+#[test]
+fn pitfall_11_the_outcome_is_an_event_of_its_decision() {
+    let mut world = World::new();
+    world.run(&reserve("k").keyed("key", "request"));
+    let kinds: Vec<Kind> = world.log.iter().map(|(key, _)| key.kind).collect();
+    assert_eq!(kinds, [Kind::Effect, Kind::Receipt]);
+}
+
+#[test]
+fn what_a_client_may_mend_is_not_kept() {
+    let mut world = World::new();
+    let missing = settle("k", 1, Settlement::Done).keyed("key", "request");
+    assert_eq!(world.run(&missing), Reply::NotFound);
+    world.full = true;
+    let refused = reserve("k").keyed("other", "request");
+    assert_eq!(world.run(&refused), Reply::Capacity);
+    assert!(world.log.is_empty());
+    world.full = false;
+    assert_eq!(world.run(&refused).outcome().0, "reserved");
+    assert!(
+        matches!(world.run(&missing), Reply::Effect(_)),
+        "the effect is there now"
+    );
+}
+
+#[test]
+fn pitfall_14_a_receipt_lasts_24_hours_and_a_checks_ten_minutes() {
+    let asked = check().to("p").purpose("retention").command();
+    for (command, kept_s) in [(reserve("k"), 24 * HOUR_S), (asked, 600)] {
+        for swept in [false, true] {
+            let mut world = World::new();
+            let command = command.clone().keyed("key", "request");
+            let first = without_names(world.run(&command));
+            world.pass_s(kept_s - 1);
+            world.sweep();
+            assert_eq!(without_names(world.run(&command)), first);
+            world.pass_s(1);
+            if swept {
+                assert_eq!(world.sweep(), 1);
+            }
+            assert_ne!(without_names(world.run(&command)), first, "decided anew");
+            if is_check(&command) {
+                continue;
+            }
+            let refused = world.run(&command);
+            assert_eq!(
+                refused.outcome(),
+                ("unknown_outcome", "none"),
+                "and kept anew"
+            );
+        }
+    }
+}
+
+#[test]
+fn an_outcome_is_at_most_64_bytes_and_a_checks_at_most_4_kib() {
+    let mut world = World::new();
+    for (number, command) in kept().into_iter().enumerate() {
+        world.run(&command.keyed(&format!("key {number}"), "request"));
+    }
+    let mut seen = BTreeSet::new();
+    for (_, event) in &world.log {
+        let Event::ReceiptKept(receipt) = event else {
+            continue;
+        };
+        let bytes = postcard::to_allocvec(&receipt.stored)
+            .expect("it encodes")
+            .len();
+        let (kind, most) = match receipt.stored {
+            Stored::Check(_) => ("check", 4_096),
+            Stored::Effect(_) => ("effect", 64),
+            Stored::Declared(_) => ("declared", 64),
+            Stored::Observed => ("observed", 64),
+            Stored::Refused(_) => ("refused", 64),
+        };
+        assert!(bytes <= most, "{kind}: {bytes}");
+        seen.insert(kind);
+    }
+    assert_eq!(seen.len(), 5, "{seen:?}");
+}
+
+#[test]
+fn a_repeated_check_reads_the_same_under_a_policy_without_its_purposes() {
+    let mut world = World::new();
+    world.run(&suppress("p", "retention").command());
+    let command = check().to("p").command().keyed("key", "request");
+    let first = world.run(&command);
+    let Reply::Check(first) = first else {
+        panic!("a check is answered as one");
+    };
+    let texts = |reply: &crate::contact::reply::CheckReply, policy: &Policy| -> Vec<String> {
+        let budgets = reply.budgets.iter().map(|view| view.purpose);
+        let named = budgets.chain(reply.suppressions.iter().copied());
+        named
+            .map(|id| reply.name(id, policy).expect("a name").to_owned())
+            .collect()
+    };
+    let wanted = texts(&first, &world.policy);
+    let document = r#"{"purposes": {"service": {"fails": "open"}}}"#;
+    world.policy = Policy::load(2, document, &vault()).expect("a policy");
+    let Reply::Check(again) = world.run(&command) else {
+        panic!("a check is answered as one");
+    };
+    assert_eq!(texts(&again, &world.policy), wanted);
+    assert_eq!(through_postcard(&*again), *again);
+    assert!(CONFORMANCE.contains("retention"));
+}
+
+#[test]
+fn pitfall_12_a_repeat_after_the_state_moved_on_gets_the_first_answer() {
+    let mut world = World::new();
+    let reserve = reserve("k").keyed("key", "request");
+    let Reply::Effect(first) = world.run(&reserve) else {
+        panic!("a reservation is answered with the effect");
+    };
+    assert!(first.created);
+    world.run(&settle("k", 1, Settlement::Done));
+    assert_eq!(world.run(&reserve), Reply::Effect(first));
+}
+
+#[test]
+fn a_refusal_is_kept_too() {
+    let mut world = World::new();
+    world.run(&reserve("k"));
+    let second = reserve("k").keyed("key", "request");
+    let refused = Reply::Refused(Refusal::EffectInFlight);
+    assert_eq!(world.run(&second), refused);
+    world.run(&settle("k", 1, Settlement::Failed));
+    assert_eq!(world.run(&second), refused, "pitfall 12: not decided anew");
+}
+
+#[test]
+fn a_denied_check_under_a_key_is_kept_and_reserves_nothing() {
+    let mut world = World::new();
+    world.run(&suppress("p", "any").command());
+    let command = check()
+        .to("p")
+        .effect("k")
+        .command()
+        .keyed("key", "request");
+    let Reply::Check(reply) = world.run(&command) else {
+        panic!("a check is answered as one");
+    };
+    assert_eq!(decided(&reply), (Verdict::Deny, Some(Reason::Suppressed)));
+    assert!(world.effect_row("k").is_none());
+}

@@ -1,0 +1,270 @@
+//! Suppressions (§15) and what they do to checks.
+
+use super::{ALLOWED, HOUR_S, NOON, World, decided, deferred, denied};
+use crate::contact::command::{AddSuppression, Check};
+use crate::contact::fixture::{CRM, check, lift, policy, suppress};
+use crate::contact::name::{ChannelId, PurposeId, ReasonId};
+use crate::contact::reason::{Reason, Verdict};
+use crate::contact::reply::Reply;
+use crate::contact::window::Window;
+
+fn marketing() -> Check {
+    check().purpose("marketing").to("p")
+}
+
+fn on(mut added: AddSuppression, channel: &str) -> AddSuppression {
+    added.channel = Some(ChannelId::of(channel));
+    added
+}
+
+fn within(mut added: AddSuppression, from: &str, to: &str) -> AddSuppression {
+    added.window = Some(Window::new(from, to, "UTC", None).expect("a window"));
+    added
+}
+
+#[test]
+fn s1_s2_a_suppressed_purpose_is_denied_and_no_other() {
+    let mut world = World::new();
+    assert!(
+        world
+            .declare(&suppress("p", "marketing").command())
+            .accepted
+    );
+    let reply = world.check(marketing());
+    assert_eq!(decided(&reply), denied(Reason::Suppressed));
+    assert_eq!(reply.suppressions.to_vec(), [PurposeId::of("marketing")]);
+    assert_eq!(
+        reply.name(reply.suppressions[0], &world.policy),
+        Some("marketing")
+    );
+    assert_eq!(decided(&world.check(check().to("p"))), ALLOWED);
+    assert_eq!(decided(&world.check(marketing().to("q"))), ALLOWED);
+}
+
+#[test]
+fn s2_any_is_every_purpose() {
+    let mut world = World::new();
+    world.declare(&suppress("p", "any").command());
+    for purpose in [
+        "transactional",
+        "service",
+        "marketing",
+        "retention",
+        "collection",
+    ] {
+        let reply = world.check(check().to("p").purpose(purpose));
+        assert_eq!(decided(&reply), denied(Reason::Suppressed), "{purpose}");
+        assert_eq!(
+            reply.name(reply.suppressions[0], &world.policy),
+            Some("any")
+        );
+    }
+}
+
+#[test]
+fn s3_a_channel_of_its_own() {
+    let mut world = World::new();
+    world.declare(&on(suppress("p", "marketing"), "whatsapp").command());
+    let here = world.check(marketing().on("whatsapp"));
+    assert_eq!(decided(&here), denied(Reason::Suppressed));
+    let there = world.check(marketing().on("voice"));
+    assert_eq!(decided(&there), ALLOWED);
+    assert!(there.suppressions.is_empty(), "not on this channel");
+    // Without a channel nothing says the contact goes there; the entry is still shown.
+    let nowhere = world.check(marketing());
+    assert_eq!(decided(&nowhere), ALLOWED);
+    assert_eq!(nowhere.suppressions.to_vec(), [PurposeId::of("marketing")]);
+}
+
+#[test]
+fn s4_s5_only_the_source_that_added_lifts() {
+    let mut world = World::new();
+    world.declare(&suppress("p", "marketing").command());
+    let by_other = lift("p", "marketing", None).sent_by(CRM);
+    assert!(!world.declare(&by_other).accepted);
+    assert_eq!(
+        decided(&world.check(marketing())),
+        denied(Reason::Suppressed)
+    );
+    assert!(world.declare(&lift("p", "marketing", None)).accepted);
+    assert_eq!(decided(&world.check(marketing())), ALLOWED);
+    assert!(
+        !world.declare(&lift("p", "marketing", None)).accepted,
+        "nothing left to lift"
+    );
+    assert_eq!(world.sweep(), 0, "contacts are still counted");
+}
+
+#[test]
+fn a_lift_leaves_the_entries_of_others() {
+    let mut world = World::new();
+    world.declare(&suppress("p", "marketing").command());
+    world.declare(&suppress("p", "marketing").command().sent_by(CRM));
+    assert!(world.declare(&lift("p", "marketing", None)).accepted);
+    assert_eq!(
+        decided(&world.check(marketing())),
+        denied(Reason::Suppressed)
+    );
+}
+
+#[test]
+fn a_lift_names_purpose_and_channel_exactly() {
+    let mut world = World::new();
+    world.declare(&on(suppress("p", "marketing"), "voice").command());
+    world.declare(&suppress("p", "any").command());
+    assert!(!world.declare(&lift("p", "marketing", None)).accepted);
+    assert!(!world.declare(&lift("p", "any", Some("voice"))).accepted);
+    assert!(
+        world
+            .declare(&lift("p", "marketing", Some("voice")))
+            .accepted
+    );
+    assert!(world.declare(&lift("p", "any", None)).accepted);
+    assert_eq!(decided(&world.check(marketing().on("voice"))), ALLOWED);
+}
+
+#[test]
+fn a_lift_takes_every_window_of_the_source() {
+    let mut world = World::new();
+    world.declare(&within(suppress("p", "any"), "11:00", "13:00").command());
+    world.declare(&within(suppress("p", "any"), "11:30", "14:00").command());
+    assert_eq!(
+        world.customer("p").suppressions.len(),
+        2,
+        "a window is part of the identity"
+    );
+    assert!(world.declare(&lift("p", "any", None)).accepted);
+    assert!(world.customer("p").suppressions.is_empty());
+}
+
+#[test]
+fn s6_inside_a_contact_window_the_contact_waits() {
+    let mut world = World::new();
+    world.declare(&within(on(suppress("p", "any"), "voice"), "10:00", "14:00").command());
+    let voice = world.check(check().to("p").on("voice"));
+    assert_eq!(decided(&voice), deferred(Reason::ContactWindow));
+    assert_eq!(voice.contact_window_until, Some(NOON.plus_s(2 * HOUR_S)));
+    assert!(
+        voice.suppressions.is_empty(),
+        "only entries for all hours are listed"
+    );
+    let whatsapp = world.check(check().to("p").on("whatsapp"));
+    assert_eq!(whatsapp.verdict, Verdict::Allow);
+    assert_eq!(whatsapp.contact_window_until, None);
+    world.pass_s(2 * HOUR_S);
+    assert_eq!(decided(&world.check(check().to("p").on("voice"))), ALLOWED);
+}
+
+#[test]
+fn of_two_windows_the_later_end_counts_and_none_outlasts_its_entry() {
+    let mut world = World::new();
+    world.declare(&within(suppress("p", "any"), "11:00", "13:00").command());
+    let mut short = within(suppress("p", "marketing"), "11:00", "20:00");
+    short.until = Some(NOON.plus_s(2 * HOUR_S));
+    world.declare(&short.command());
+    let reply = world.check(marketing());
+    assert_eq!(decided(&reply), deferred(Reason::ContactWindow));
+    assert_eq!(reply.contact_window_until, Some(NOON.plus_s(2 * HOUR_S)));
+}
+
+#[test]
+fn s13_an_entry_ends_at_its_until() {
+    let mut world = World::new();
+    let mut added = suppress("p", "marketing");
+    added.until = Some(NOON.plus_s(10));
+    world.declare(&added.command());
+    world.now = NOON.plus_s(10).plus_ms(-1);
+    assert_eq!(
+        decided(&world.check(marketing())),
+        denied(Reason::Suppressed)
+    );
+    world.now = NOON.plus_s(10);
+    let reply = world.check(marketing());
+    assert_eq!(decided(&reply), ALLOWED);
+    assert!(reply.suppressions.is_empty());
+    assert!(
+        !world.declare(&lift("p", "marketing", None)).accepted,
+        "nothing in force"
+    );
+}
+
+#[test]
+fn s14_a_reason_ends_what_names_no_end() {
+    let mut world = World::new();
+    let mut added = suppress("p", "marketing");
+    added.reason = ReasonId::of("cooling_off");
+    world.declare(&added.command());
+    let entry = &world.customer("p").suppressions[0];
+    assert_eq!(entry.since, NOON);
+    assert_eq!(entry.until, Some(NOON.plus_s(30 * 24 * HOUR_S)));
+    let mut own_end = suppress("q", "marketing");
+    own_end.reason = ReasonId::of("cooling_off");
+    own_end.until = Some(NOON.plus_s(5));
+    world.declare(&own_end.command());
+    let entry = &world.customer("q").suppressions[0];
+    assert_eq!(entry.until, Some(NOON.plus_s(5)));
+    world.declare(&suppress("r", "marketing").command());
+    assert_eq!(world.customer("r").suppressions[0].until, None);
+}
+
+#[test]
+fn s15_an_undeclared_reason_is_refused() {
+    assert_eq!(policy().suppression_reason("whim"), None);
+    let mut world = World::new();
+    let mut added = suppress("p", "marketing");
+    added.reason = ReasonId::of("whim");
+    let reply = world.run(&added.command());
+    assert!(matches!(reply, Reply::Undeclared(_)), "{reply:?}");
+}
+
+#[test]
+fn adding_again_renews_the_entry_under_its_id() {
+    let mut world = World::new();
+    world.declare(&suppress("p", "marketing").command());
+    let first = world.customer("p").suppressions[0].clone();
+    world.pass_s(60);
+    let mut again = suppress("p", "marketing");
+    again.until = Some(NOON.plus_s(HOUR_S));
+    world.declare(&again.command());
+    let entries = &world.customer("p").suppressions;
+    assert_eq!(entries.len(), 1);
+    assert_eq!(entries[0].entry, first.entry);
+    assert_eq!(entries[0].since, NOON.plus_s(60));
+    assert_eq!(entries[0].until, Some(NOON.plus_s(HOUR_S)));
+}
+
+#[test]
+fn each_part_of_the_identity_makes_an_entry_of_its_own() {
+    let mut world = World::new();
+    world.declare(&suppress("p", "marketing").command());
+    world.declare(&suppress("p", "retention").command());
+    world.declare(&on(suppress("p", "marketing"), "voice").command());
+    world.declare(&within(suppress("p", "marketing"), "11:00", "13:00").command());
+    world.declare(&suppress("p", "marketing").command().sent_by(CRM));
+    assert_eq!(world.customer("p").suppressions.len(), 5);
+}
+
+#[test]
+fn suppressions_survive_a_sweep_and_contacts_do_not_keep_them() {
+    let mut world = World::new();
+    world.declare(&suppress("p", "marketing").command());
+    world.pass_s(10_000 * 24 * HOUR_S);
+    assert_eq!(world.sweep(), 0, "no end, never forgotten");
+    let mut ends = suppress("q", "marketing");
+    ends.until = Some(world.now.plus_s(5));
+    world.declare(&ends.command());
+    world.pass_s(5);
+    assert_eq!(world.sweep(), 1);
+}
+
+#[test]
+fn c5_what_is_suppressed_is_never_allowed() {
+    let mut world = World::new();
+    world.declare(&suppress("p", "any").command());
+    for channel in ["whatsapp", "voice", "sms", "always_quiet"] {
+        for agent in ["closing", "specialist"] {
+            let asked = marketing().on(channel).by(agent).effect("k");
+            assert_eq!(world.check(asked).verdict, Verdict::Deny);
+        }
+    }
+}
