@@ -5,6 +5,7 @@
 
 use std::net::SocketAddr;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix_web::dev::{Server, ServerHandle};
@@ -58,6 +59,7 @@ pub(crate) struct Running {
     server: ServerHandle,
     served: JoinHandle<std::io::Result<()>>,
     signals: Signals,
+    stopping: Arc<AtomicBool>,
 }
 
 /// Why a node that runs comes to its end.
@@ -82,7 +84,8 @@ impl Running {
         let policies = start.registry.policies();
         let node = Node::<Contact>::start(log, policies, clock, start.opened.mark.take(), options)
             .map_err(wiring::start_refused)?;
-        let state = wiring::api_state(&node, &start);
+        let stopping = Arc::new(AtomicBool::new(false));
+        let state = wiring::api_state(&node, &start, &stopping);
         let listen = wiring::listen_options(&start.config, start.address);
         let (server, _) = interlock_api::server(state, &listen).map_err(|error| {
             let message = format!("listen {}: {error}", start.address);
@@ -96,6 +99,7 @@ impl Running {
             server: server.handle(),
             served: run(server),
             signals,
+            stopping,
             start,
         })
     }
@@ -107,7 +111,9 @@ impl Running {
     pub(crate) async fn serve(mut self) -> Result<(), Stop> {
         let url = first_start::url(self.start.address);
         say(&format!("listening {url} rebuilding"));
-        match self.until_ending().await {
+        let ending = self.until_ending().await;
+        self.stopping.store(true, Ordering::Relaxed);
+        match ending {
             Ending::Signal(name) => self.drain(name).await,
             Ending::Failure(failure) => {
                 // What waits has been answered with 503; it only has to leave.

@@ -44,7 +44,14 @@ impl Signals {
     /// Waits for one more and ends the process: for the time a drain takes. A supervisor that
     /// signals the process and then its whole group (as `timeout` does) means one signal.
     pub(crate) async fn end_at_next(&mut self) -> ! {
-        while tokio::time::timeout(SAME_SIGNAL, self.next()).await.is_ok() {}
+        let same = tokio::time::sleep(SAME_SIGNAL);
+        tokio::pin!(same);
+        loop {
+            tokio::select! {
+                () = &mut same => break,
+                _ = self.next() => {}
+            }
+        }
         let name = self.next().await;
         let message = format!("{name} again: stopped before the drain was over");
         exit::at_once(&Stop::new(Exit::Forced, message))

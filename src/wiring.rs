@@ -9,7 +9,7 @@ mod clock;
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use interlock_actors::credits::CreditOptions;
@@ -213,7 +213,12 @@ fn api_limits(config: &Config) -> ApiLimits {
 }
 
 /// What the handlers reach.
-pub(crate) fn api_state(node: &Node<Contact>, start: &Start) -> AppState<NodeHandle<Contact>> {
+pub(crate) fn api_state(
+    node: &Node<Contact>,
+    start: &Start,
+    stopping: &Arc<AtomicBool>,
+) -> AppState<NodeHandle<Contact>> {
+    let stopping = Arc::clone(stopping);
     let clock = node.handle().clock().clone();
     let readiness = node.readiness();
     let pressure = node.pressure();
@@ -227,7 +232,9 @@ pub(crate) fn api_state(node: &Node<Contact>, start: &Start) -> AppState<NodeHan
         limits: api_limits(&start.config),
         now: Arc::new(move || clock.now()),
         readiness: Arc::new(move || {
-            if !readiness.all() {
+            if stopping.load(Ordering::Relaxed) {
+                Readiness::NotReady("stopping")
+            } else if !readiness.all() {
                 Readiness::NotReady("rebuilding")
             } else if pressure.clock_suspect.load(Ordering::Relaxed) {
                 Readiness::NotReady("clock_suspect")

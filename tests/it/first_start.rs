@@ -140,3 +140,19 @@ fn another_number_of_shards_finds_everything() {
     assert!(server.line("ready ").contains(" shards=3 "));
     assert_eq!(server.post(path, &key, &check).json()["decision"], "deny");
 }
+
+#[test]
+fn metrics_are_served_without_a_key() {
+    let server = Setup::new().start();
+    bash(&curl_line(&server), None);
+    let metrics = server.get("/metrics", "");
+    assert_eq!(metrics.status, 200);
+    assert!(
+        metrics.text.contains("interlock_memory_bytes_max"),
+        "{metrics:?}"
+    );
+    assert!(
+        !metrics.text.contains("5511987654321"),
+        "no handle is a label"
+    );
+}

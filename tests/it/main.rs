@@ -5,6 +5,7 @@
 
 mod first_start;
 mod harness;
+mod races;
 mod recovery;
 mod refusals;
 mod seeds;

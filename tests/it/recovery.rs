@@ -53,3 +53,60 @@ fn what_was_answered_is_there_after_a_kill() {
     let other = server.post_once(path, KEY, "other", &effect);
     assert_eq!(other.status, 409, "{other:?}");
 }
+
+#[test]
+fn a_clock_behind_the_last_record_needs_the_operators_word() {
+    let effect = json!({"effect_key": "invoice-7", "kind": "external_action"});
+    let path = "/v1/coordination/effects";
+    let server = Setup::new()
+        .seed(SEED)
+        .test_clock("2126-01-05T12:00:00Z")
+        .start();
+    assert_eq!(server.post_once(path, KEY, "once", &effect).status, 201);
+    let setup = server.kill().wall_clock();
+    let ended = setup.start_refused();
+    assert_eq!(ended.code, Some(8), "{ended:?}");
+    assert!(
+        ended.stderr.join(" ").contains("--accept-clock"),
+        "{ended:?}"
+    );
+    let server = setup.argument("--accept-clock").start();
+    assert_eq!(server.post_once(path, KEY, "once", &effect).status, 201);
+}
+
+#[test]
+fn a_disk_that_fails_ends_the_node_and_loses_nothing_it_answered() {
+    const FILE_BYTES_MAX: u64 = 2 * 1024 * 1024;
+    let path = "/v1/coordination/effects";
+    let effect = |number: u32| {
+        let key = format!("invoice-{number}");
+        json!({"effect_key": key, "kind": "external_action"})
+    };
+    let server = Setup::new()
+        .seed(SEED)
+        .test_clock("2026-01-05T12:00:00Z")
+        .file_bytes_max(Some(FILE_BYTES_MAX))
+        .start();
+    let mut answered = 0;
+    let failed = loop {
+        let once = answered.to_string();
+        let answer = server.post_once(path, KEY, &once, &effect(answered));
+        if answer.status != 201 {
+            break answer;
+        }
+        answered += 1;
+        assert!(answered < 100_000, "the disk never failed");
+    };
+    assert_eq!(failed.status, 503, "{failed:?}");
+    assert_eq!(failed.json()["code"], "coordination_unavailable");
+    let setup = server.setup();
+    let ended = server.ended();
+    assert_eq!(ended.code, Some(20), "{ended:?}");
+    let server = setup.file_bytes_max(None).start();
+    for number in 0..answered {
+        let once = format!("other-{number}");
+        let answer = server.post_once(path, KEY, &once, &effect(number));
+        assert_eq!(answer.status, 409, "invoice {number}: {answer:?}");
+        assert_eq!(answer.json()["code"], "effect_in_flight");
+    }
+}

@@ -72,6 +72,11 @@ impl Server {
         self.child.id()
     }
 
+    /// How it was started, to start another like it.
+    pub(crate) fn setup(&self) -> Setup {
+        self.setup.clone()
+    }
+
     /// Its directory.
     pub(crate) fn data(&self) -> &Data {
         self.setup.data()
@@ -90,6 +95,14 @@ impl Server {
     /// Waits for a line on standard output.
     pub(crate) fn line(&self, start: &str) -> String {
         until(&format!("a line `{start}…`"), || self.stdout.line(start))
+    }
+
+    /// Waits for a line on standard error that has this in it.
+    pub(crate) fn stderr_line(&self, part: &str) -> String {
+        until(&format!("a line with `{part}`"), || {
+            let lines = self.stderr.lines().into_iter();
+            lines.rev().find(|line| line.contains(part))
+        })
     }
 
     /// A client of its own connections, for a thread of its own.
@@ -140,6 +153,18 @@ impl Server {
     /// SIGTERM, and what came of it.
     pub(crate) fn terminate(self) -> Ended {
         self.signal_terminate();
+        self.ended()
+    }
+
+    /// SIGTERM again and again until it has ended.
+    pub(crate) fn terminate_again(mut self) -> Ended {
+        until("the end of a server that is told again", || {
+            let ended = self.child.try_wait().expect("the child is ours");
+            if ended.is_none() {
+                self.signal_terminate();
+            }
+            ended
+        });
         self.ended()
     }
 

@@ -47,6 +47,7 @@ pub(crate) struct Setup {
     shards: Option<u16>,
     test_clock: Option<String>,
     arguments: Vec<OsString>,
+    file_bytes_max: Option<u64>,
 }
 
 impl Setup {
@@ -58,6 +59,7 @@ impl Setup {
             shards: None,
             test_clock: None,
             arguments: Vec::new(),
+            file_bytes_max: None,
         }
     }
 
@@ -84,6 +86,12 @@ impl Setup {
         self
     }
 
+    /// Domain time is the machine's, as in production.
+    pub(crate) fn wall_clock(mut self) -> Self {
+        self.test_clock = None;
+        self
+    }
+
     /// A seed, written into the working directory.
     pub(crate) fn seed(self, seed: &str) -> Self {
         let path = self.data.write("seed.json", seed);
@@ -99,6 +107,12 @@ impl Setup {
     /// One more argument.
     pub(crate) fn argument(mut self, argument: impl Into<OsString>) -> Self {
         self.arguments.push(argument.into());
+        self
+    }
+
+    /// No file of the server grows beyond this: a disk that fails while the node runs.
+    pub(crate) fn file_bytes_max(mut self, bytes: Option<u64>) -> Self {
+        self.file_bytes_max = bytes;
         self
     }
 
@@ -118,7 +132,20 @@ impl Setup {
     }
 
     fn spawn(&self) -> Child {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_interlock"));
+        let built = env!("CARGO_BIN_EXE_interlock");
+        let mut command = match self.file_bytes_max {
+            None => Command::new(built),
+            Some(bytes) => {
+                // The signal of that limit is ignored, so that the write fails instead.
+                let limited = format!(
+                    "trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"",
+                    bytes / 1_024
+                );
+                let mut command = Command::new("bash");
+                command.args(["-c", &limited, built]);
+                command
+            }
+        };
         command
             .current_dir(self.data.home())
             .arg("serve")
