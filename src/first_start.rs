@@ -72,12 +72,16 @@ pub(crate) fn make(registry: &mut Registry) -> Result<Made, Stop> {
 }
 
 /// The block of a first start. It is the only place the keys are ever shown.
-pub(crate) fn block(made: &Made, data: &Path, address: SocketAddr) -> String {
+pub(crate) fn block(made: &Made, data: Option<&Path>, address: SocketAddr) -> String {
+    let home = data.map_or_else(
+        || "made, in memory only,".to_owned(),
+        |data| format!("made {} with", data.display()),
+    );
     let source = made.source_key.reveal();
     let operator = made.operator_key.reveal();
     format!(
         "\
-first start: made {data} with a secret and the space `{SPACE}` ({space})
+first start: {home} a secret and the space `{SPACE}` ({space})
 
   source key    {source}
   operator key  {operator}
@@ -86,7 +90,6 @@ Keep them: they are stored as keyed hashes and never shown again. Ask the first 
 
 {curl}
 ",
-        data = data.display(),
         space = made.space,
         curl = curl_line(address, source),
     )

@@ -22,10 +22,46 @@ const INTERVAL: Duration = Duration::from_millis(500);
 /// does not flicker.
 const RELEASE_PERCENT: u64 = 97;
 
+/// Over how many weighings the growth is judged: an hour.
+const WINDOW: u64 = 7_200;
+const MS_PER_DAY: u64 = 86_400_000;
+
 /// Weighs the process.
 #[derive(Debug)]
 pub(crate) struct MemoryWatch {
     bytes_max: u64,
+    growth: Growth,
+}
+
+/// What the process held when the present window began, and how many weighings ago that was.
+#[derive(Clone, Copy, Debug, Default)]
+struct Growth {
+    from: u64,
+    weighings: u64,
+}
+
+impl Growth {
+    /// Notes a weighing; answers in how many days the bound is reached at the present rate, or
+    /// `None` when nothing grows.
+    fn days_left(&mut self, bytes: u64, bytes_max: u64) -> Option<u64> {
+        if self.weighings == 0 || self.weighings > WINDOW {
+            // Half of what was seen goes on into the next window, so that it never starts blind.
+            let from = if self.weighings == 0 {
+                bytes
+            } else {
+                self.from.midpoint(bytes)
+            };
+            *self = Self {
+                from,
+                weighings: self.weighings / 2,
+            };
+        }
+        self.weighings += 1;
+        let grown = bytes.checked_sub(self.from).filter(|grown| *grown > 0)?;
+        let left = u128::from(bytes_max.saturating_sub(bytes));
+        let took = u128::from(self.weighings) * INTERVAL.as_millis();
+        u64::try_from(left * took / u128::from(grown) / u128::from(MS_PER_DAY)).ok()
+    }
 }
 
 impl MemoryWatch {
@@ -35,11 +71,14 @@ impl MemoryWatch {
             0 => machine_bytes() / 100 * SHARE_PERCENT,
             asked => asked,
         };
-        Self { bytes_max }
+        Self {
+            bytes_max,
+            growth: Growth::default(),
+        }
     }
 
     /// Weighs for as long as the node is there.
-    pub(crate) fn keep(self, pressure: Arc<Pressure>) {
+    pub(crate) fn keep(mut self, pressure: Arc<Pressure>) {
         metrics::gauge!("interlock_memory_bytes_max").set(self.bytes_max as f64);
         let weighing = actix_web::rt::spawn(async move {
             let mut tick = actix_web::rt::time::interval(INTERVAL);
@@ -50,6 +89,9 @@ impl MemoryWatch {
                     continue;
                 };
                 metrics::gauge!("interlock_memory_bytes").set(bytes as f64);
+                let days = self.growth.days_left(bytes, self.bytes_max);
+                let days = days.map_or(f64::INFINITY, |days| days as f64);
+                metrics::gauge!("interlock_memory_days_left").set(days);
                 let was_full = pressure.full.load(Ordering::Relaxed);
                 let full = self.is_full(bytes, was_full);
                 pressure.full.store(full, Ordering::Relaxed);
@@ -125,10 +167,26 @@ mod tests {
 
     #[test]
     fn full_does_not_flicker() {
-        let watch = MemoryWatch { bytes_max: 10_000 };
+        let watch = MemoryWatch {
+            bytes_max: 10_000,
+            growth: Growth::default(),
+        };
         assert!(!watch.is_full(10_000, false));
         assert!(watch.is_full(10_001, false));
         assert!(watch.is_full(9_999, true));
         assert!(!watch.is_full(9_700, true));
+    }
+
+    #[test]
+    fn tells_the_days_left_at_the_present_rate() {
+        let mut growth = Growth::default();
+        assert_eq!(growth.days_left(1_000, 3_000_000), None);
+        // One byte in a second (two weighings): a million more take 11 days.
+        assert_eq!(growth.days_left(1_001, 1_001_001), Some(11));
+        assert_eq!(growth.days_left(900, 1_000_000), None);
+        for _ in 0..3 * WINDOW {
+            growth.days_left(1_000, 1_000_000);
+        }
+        assert!(growth.weighings <= WINDOW + 1);
     }
 }

@@ -13,7 +13,6 @@ use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
 use interlock_actors::{Failure, Node, NodeClock, RecoveryReport};
 use interlock_domain::contact::Contact;
-use interlock_domain::time::Timestamp;
 use metrics_exporter_prometheus::PrometheusHandle;
 
 use crate::config::Config;
@@ -42,8 +41,8 @@ pub(crate) struct Start {
     pub(crate) registry: Registry,
     /// What renders the metrics.
     pub(crate) metrics: PrometheusHandle,
-    /// Where domain time starts, in a test.
-    pub(crate) test_clock: Option<Timestamp>,
+    /// The node's clock; it began before the log was opened.
+    pub(crate) clock: NodeClock,
     /// Whatever the machine's clock says.
     pub(crate) accept_clock: bool,
     /// Keep the last partition unrebuilt.
@@ -76,9 +75,7 @@ impl Running {
     /// When a group, a thread or the address is refused.
     pub(crate) fn start(mut start: Start) -> Result<Self, Stop> {
         let signals = Signals::take()?;
-        let clock = start
-            .test_clock
-            .map_or_else(NodeClock::system, NodeClock::test);
+        let clock = start.clock.clone();
         let options = wiring::node_options(&start.config, start.accept_clock, start.recovery_hold);
         let log = Arc::clone(&start.opened.log);
         let policies = start.registry.policies();
@@ -147,7 +144,7 @@ impl Running {
             opened,
             registry,
             address,
-            test_clock,
+            clock,
             ..
         } = &self.start;
         if let Some(found) = found(opened, registry) {
@@ -157,16 +154,11 @@ impl Running {
                 entities = counted(report.entities, "entity"),
                 snapshots = counted(report.snapshots, "snapshot"),
                 records = counted(report.records, "record"),
-                millis = report.millis,
+                millis = clock.mono().0 / 1_000_000,
             ));
             say(&first_start::curl_line(*address, "$INTERLOCK_KEY"));
         }
-        say(&ready_line(
-            *address,
-            self.shards,
-            opened,
-            test_clock.is_some(),
-        ));
+        say(&ready_line(*address, self.shards, opened, clock.is_test()));
     }
 
     /// Takes no more, answers what is in flight, writes what was decided.

@@ -9,10 +9,11 @@
 //! ready.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use interlock_actors::NodeClock;
 use interlock_domain::time::Timestamp;
 use interlock_storage::Log;
 
@@ -80,6 +81,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
     let metrics = telemetry::start_metrics()?;
     let reserved = listen::reserve(address)?;
     data_dir::close_to_others();
+    // From here on, so that the time a start reports includes opening and verifying the log.
+    let clock = args
+        .test_clock
+        .map_or_else(NodeClock::system, NodeClock::test);
     let (opened, registry) = open(&config, args, seed.as_ref(), &reserved)?;
     let start = running::Start {
         config,
@@ -87,7 +92,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
         opened,
         registry,
         metrics,
-        test_clock: args.test_clock,
+        clock,
         accept_clock: args.accept_clock,
         recovery_hold: args.recovery_hold.map(Duration::from_secs),
     };
@@ -137,9 +142,12 @@ fn open(
         }
         None if registry.spaces() == 0 => {
             let made = first_start::make(&mut registry)?;
-            let home = opened.data.as_deref().unwrap_or(Path::new("memory"));
             // At once: whatever goes wrong later, the keys were shown.
-            say(&first_start::block(&made, home, reserved.address));
+            say(&first_start::block(
+                &made,
+                opened.data.as_deref(),
+                reserved.address,
+            ));
         }
         None => {}
     }

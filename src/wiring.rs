@@ -223,9 +223,9 @@ pub(crate) fn api_state(
     let readiness = node.readiness();
     let pressure = node.pressure();
     let metrics = start.metrics.clone();
-    let moved = start
-        .test_clock
-        .map(|_| Arc::new(MovedClock::new(node.handle())) as Arc<dyn TestClock>);
+    let moved = clock
+        .is_test()
+        .then(|| Arc::new(MovedClock::new(node.handle())) as Arc<dyn TestClock>);
     AppState {
         directory: start.registry.directory(),
         decider: node.handle(),

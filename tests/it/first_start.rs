@@ -156,3 +156,14 @@ fn metrics_are_served_without_a_key() {
         "no handle is a label"
     );
 }
+
+#[test]
+fn in_memory_nothing_is_made_on_disk_and_the_ready_line_says_so() {
+    let server = Setup::new()
+        .config("[storage]\nengine = \"memory\"\n")
+        .start();
+    let ready = server.line("ready ");
+    assert!(ready.ends_with(" engine=memory durability=none"), "{ready}");
+    assert_eq!(bash(&curl_line(&server), None)["decision"], "allow");
+    assert!(!server.data().path().exists());
+}
