@@ -16,6 +16,7 @@ use crate::contact::suppression::Suppression;
 use crate::contact::{Contact, key};
 use crate::key::Kind;
 use crate::machine::{Context, Decision, Entities};
+use crate::time::Timestamp;
 
 /// How many entries one customer keeps; each window and source has one of its own, and an entity
 /// must stay far below 1 MiB.
@@ -48,7 +49,7 @@ pub(super) fn decide(
     };
     match known.iter().find(|known| known.same_identity(&entry)) {
         Some(known) => entry.entry = known.entry,
-        None if known.len() >= SUPPRESSIONS_MAX => return Decision::read(Reply::Capacity),
+        None if lasting(known, now) >= SUPPRESSIONS_MAX => return Decision::read(Reply::Capacity),
         None => {}
     }
     Decision {
@@ -64,4 +65,10 @@ pub(super) fn decide(
         }),
         notices: Vec::new(),
     }
+}
+
+/// Entries that are not over; those that are go with the event.
+fn lasting(known: &[Suppression], now: Timestamp) -> usize {
+    let lasts = |entry: &&Suppression| entry.until.is_none_or(|until| now < until);
+    known.iter().filter(lasts).count()
 }

@@ -194,6 +194,18 @@ pub(super) fn keep(purpose: &Purpose) -> Keep {
     }
 }
 
+/// How many contacts of one customer a purpose keeps at most: the newest of each share, among which
+/// are the newest of the whole.
+#[must_use]
+pub(super) fn kept_at_most(purpose: &Purpose) -> u32 {
+    let shares = purpose
+        .budget
+        .as_ref()
+        .map_or(0, |budget| budget.slices.len());
+    let shares = u32::try_from(shares).unwrap_or(u32::MAX).saturating_add(1);
+    u32::from(keep(purpose).newest).saturating_mul(shares)
+}
+
 /// The contacts of one purpose, as [`of_share`] reads them.
 pub(super) fn contacts_of(
     contacts: &[Contact],

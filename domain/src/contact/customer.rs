@@ -151,8 +151,10 @@ impl Customer {
 
     pub(super) fn count(&mut self, event: &ContactCounted) {
         self.contacts.retain(|contact| event.at < contact.until());
-        // Most customers have one or two contacts; doubling would waste half of them.
-        self.contacts.reserve_exact(1);
+        // Most customers have one or two contacts, and the usual first growth is to four.
+        if self.contacts.len() < 4 {
+            self.contacts.reserve_exact(1);
+        }
         self.contacts.push(Contact {
             at: event.at,
             share: event.share,

@@ -234,7 +234,7 @@ impl Zone {
         let rules = jiff::tz::TimeZoneDatabase::bundled()
             .get(name)
             .ok()
-            .filter(|zone| zone.iana_name() == Some(name));
+            .filter(|zone| !zone.is_unknown() && zone.iana_name() == Some(name));
         Self {
             name: Text::from(name),
             rules,

@@ -367,8 +367,29 @@ fn a_command_under_a_newer_policy_needs_its_names() {
 }
 
 #[test]
+fn pitfall_27_budgets_that_keep_too_much_of_one_customer_are_refused() {
+    let slices: Vec<String> = (0..20)
+        .map(|slice| format!(r#"{{"intent": "i{slice}", "limit": 1}}"#))
+        .collect();
+    let document = |limit: u32| {
+        let slices = slices.join(",");
+        let budget = format!(r#"{{"limit": {limit}, "per_hours": 24, "slices": [{slices}]}}"#);
+        format!(r#"{{"purposes": {{"ads": {{"fails": "open", "budget": {budget}}}}}}}"#)
+    };
+    let refused = load(&document(1_000)).expect_err("21,000 contacts");
+    assert!(
+        refused.starts_with("purposes: budgets would keep 21000"),
+        "{refused}"
+    );
+    assert!(load(&document(900)).is_ok());
+}
+
+#[test]
 fn numbers_come_from_names_alone() {
     // Persisted: these never change.
+    let numbers = ["service", "marketing", "whatsapp"].map(|name| PurposeId::of(name).0);
+    assert_eq!(numbers, [2_394_940_643, 3_367_971_802, 3_312_598_969]);
+    assert_eq!(IntentId::of("follow_up").0, 16_832_770_400_639_197_475);
     assert_eq!(
         PurposeId::of("marketing"),
         policy().purpose("marketing").expect("declared")

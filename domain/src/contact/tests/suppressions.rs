@@ -268,3 +268,21 @@ fn c5_what_is_suppressed_is_never_allowed() {
         }
     }
 }
+
+#[test]
+fn pitfall_27_a_customer_keeps_a_bounded_number_of_entries() {
+    let mut world = World::new();
+    let mut minute = (0..24 * 60).map(|minute| format!("{:02}:{:02}", minute / 60, minute % 60));
+    for _ in 0..1_000 {
+        let from = minute.next().expect("a minute");
+        let mut added = within(suppress("p", "any"), &from, "23:59");
+        added.until = Some(NOON.plus_s(60));
+        world.run_unchecked(&added.command());
+    }
+    let one_more = within(suppress("p", "any"), "17:00", "23:58").command();
+    assert_eq!(world.run(&one_more), Reply::Capacity);
+    let renewed = within(suppress("p", "any"), "00:00", "23:59").command();
+    assert!(world.declare(&renewed).accepted, "a renewal takes no room");
+    world.pass_s(60);
+    assert!(world.declare(&one_more).accepted, "what is over takes none");
+}

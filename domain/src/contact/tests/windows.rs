@@ -159,6 +159,14 @@ fn pitfall_23_what_is_not_a_window_is_refused() {
             "{zone}"
         );
     }
+    for zone in [
+        "UTC",
+        "Etc/GMT+3",
+        "Brazil/East",
+        "America/Argentina/Buenos_Aires",
+    ] {
+        assert!(window("08:00", "09:00", zone).is_ok(), "{zone}");
+    }
     for days in [&[][..], &[0], &[8], &[1, 9]] {
         let found = Window::new("08:00", "09:00", "UTC", Some(days));
         assert_eq!(found, Err(InvalidWindow::Days));

@@ -1,5 +1,6 @@
 //! Purposes with their budgets, and channels.
 
+use crate::contact::budget;
 use crate::contact::name::{ChannelId, IntentId, PurposeId};
 use crate::contact::policy::document::{
     BudgetDocument, ChannelDocument, Fails, Named, PurposeDocument, SliceDocument,
@@ -12,6 +13,10 @@ use crate::contact::window::Window;
 const SLICES_MAX: usize = 20;
 const LIMIT_MAX: u32 = 1_000;
 const DAY_MS: i64 = 86_400_000;
+
+/// Contacts of one customer, over all purposes: about 40 bytes each, and an entity must stay
+/// below 1 MiB.
+const KEPT_CONTACTS_MAX: u32 = 20_000;
 
 pub(super) fn standard_purposes() -> Vec<Purpose> {
     let purpose = |name: &str, guarded: bool| Purpose {
@@ -62,6 +67,14 @@ pub(super) fn load_purposes(named: Named<PurposeDocument>) -> Loaded<Vec<Purpose
         });
     }
     distinct("purposes", purposes.iter().map(|purpose| purpose.id.0))?;
+    let kept: u32 = purposes.iter().map(budget::kept_at_most).sum();
+    if kept > KEPT_CONTACTS_MAX {
+        let rule = format!(
+            "budgets would keep {kept} contacts of one customer, above {KEPT_CONTACTS_MAX}; \
+             lower limits or have fewer slices"
+        );
+        return Err(refuse("purposes", rule));
+    }
     Ok(purposes)
 }
 
