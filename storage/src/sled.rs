@@ -13,6 +13,7 @@
 
 mod chunk;
 mod engine;
+mod heal;
 mod history;
 mod keys;
 mod landmarks;
@@ -94,9 +95,11 @@ impl SledLog {
             accept_blobs: options.accept_blobs,
             observer: options.observer.clone(),
         };
-        let (store, moved_aside) = Store::open(dir, &store_options)?;
+        let (store, opened) = Store::open(dir, &store_options)?;
         let (book, mut recovery) = recover::recover(&store, options.accept_truncation)?;
-        recovery.moved_aside = moved_aside;
+        recovery.moved_aside = opened.moved_aside;
+        recovery.segments_cleared = opened.segments_cleared;
+        recovery.writes_are_ordered = opened.writes_are_ordered;
         let history = History::open(dir.join("history"), &store_options)?;
         Ok(Self {
             store,

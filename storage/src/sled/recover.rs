@@ -33,6 +33,11 @@ pub struct Recovery {
     pub given_up: Option<(u64, u64)>,
     /// Half-written snapshot files of sled that were moved aside.
     pub moved_aside: Vec<PathBuf>,
+    /// Parts of sled's own log that a power cut left beyond its end, and that were cleared.
+    pub segments_cleared: usize,
+    /// Does the file system write sled's file in order? If not, a power cut during a large commit,
+    /// on a disk with a volatile cache, may leave a log that does not open.
+    pub writes_are_ordered: bool,
 }
 
 /// The journal as far as it can be read.

@@ -17,8 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use rustix::fs::{FlockOperation, IFlags, flock, ioctl_getflags, ioctl_setflags};
+use rustix::io::Errno;
 use sled::{Batch, Db, IVec};
 
+use super::heal;
 use crate::log::LogError;
 
 /// Watches every sync of a database file; for tests that keep what a power cut would leave.
@@ -42,6 +45,17 @@ pub(super) struct StoreOptions {
     pub(super) cache_bytes: u64,
     pub(super) accept_blobs: bool,
     pub(super) observer: Option<Arc<dyn SyncObserver>>,
+}
+
+/// What opening had to put right.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Opened {
+    /// See [`super::Recovery::moved_aside`].
+    pub(super) moved_aside: Vec<PathBuf>,
+    /// See [`super::Recovery::segments_cleared`].
+    pub(super) segments_cleared: usize,
+    /// See [`super::Recovery::writes_are_ordered`].
+    pub(super) writes_are_ordered: bool,
 }
 
 impl fmt::Debug for StoreOptions {
@@ -74,14 +88,16 @@ impl fmt::Debug for Store {
 }
 
 impl Store {
-    /// Opens or creates the database in `dir`; answers leftovers that were moved aside.
-    pub(super) fn open(
-        dir: &Path,
-        options: &StoreOptions,
-    ) -> Result<(Self, Vec<PathBuf>), LogError> {
+    /// Opens or creates the database in `dir`; answers what had to be put right for it.
+    pub(super) fn open(dir: &Path, options: &StoreOptions) -> Result<(Self, Opened), LogError> {
         prepare(dir)?;
         let path = dir.join("db");
         let file = File::open(&path).map_err(|error| io_error("open", &path, &error))?;
+        let healed = {
+            let _lock = Lock::take(dir, &file)?;
+            heal::heal(&path).map_err(|error| io_error("check", &path, &error))?
+        };
+        let writes_are_ordered = order_writes(&file);
         let mut aside = Vec::new();
         let db = match open_sled(dir, options.cache_bytes) {
             Ok(db) => db,
@@ -109,10 +125,17 @@ impl Store {
             ))
         })?;
         settle(dir)?;
-        Ok((store, aside))
+        Ok((
+            store,
+            Opened {
+                moved_aside: aside,
+                segments_cleared: healed,
+                writes_are_ordered,
+            },
+        ))
     }
 
-    fn db(&self) -> &Db {
+    pub(super) fn db(&self) -> &Db {
         self.db.as_ref().expect("only dropping takes the database")
     }
 
@@ -253,6 +276,37 @@ impl Drop for Store {
     }
 }
 
+/// Asks the file system to make each write to the file durable before it returns (`chattr +S`).
+/// sled relies on its writes reaching the disk in order, and only asks for that with
+/// `sync_file_range`, which neither writes a new file size nor empties the disk's cache. Our sync
+/// after each commit is what counts for the commit; this is for the writes between two syncs.
+/// Not every file system can.
+fn order_writes(file: &File) -> bool {
+    ioctl_getflags(file)
+        .and_then(|flags| ioctl_setflags(file, flags | IFlags::SYNC))
+        .is_ok()
+}
+
+/// The lock that sled takes as well, on a handle of our own.
+struct Lock<'a>(&'a File);
+
+impl<'a> Lock<'a> {
+    fn take(dir: &Path, file: &'a File) -> Result<Self, LogError> {
+        match flock(file, FlockOperation::NonBlockingLockExclusive) {
+            Ok(()) => Ok(Self(file)),
+            Err(Errno::WOULDBLOCK) => Err(locked(dir)),
+            Err(error) => Err(io_error("lock", dir, &error.into())),
+        }
+    }
+}
+
+impl Drop for Lock<'_> {
+    fn drop(&mut self) {
+        // Closing the handle would give it back too; sled takes it right after.
+        let _given_back = flock(self.0, FlockOperation::Unlock);
+    }
+}
+
 fn open_sled(dir: &Path, cache_bytes: u64) -> Result<Db, LogError> {
     let config = sled::Config::new()
         .path(dir)
@@ -381,18 +435,20 @@ pub(super) fn io_error(verb: &str, path: &Path, error: &io::Error) -> LogError {
 
 fn sled_error(dir: &Path, error: &sled::Error) -> LogError {
     match error {
-        sled::Error::Io(io) if io.to_string().contains("could not acquire lock") => {
-            LogError::Locked(format!(
-                "the data directory {} is in use by another process",
-                dir.display()
-            ))
-        }
+        sled::Error::Io(io) if io.to_string().contains("could not acquire lock") => locked(dir),
         sled::Error::Io(io) => LogError::Io(format!("{}: {io}", dir.display())),
         sled::Error::Unsupported(why) => LogError::Format(format!("{}: {why}", dir.display())),
         sled::Error::Corruption { .. }
         | sled::Error::ReportableBug(_)
         | sled::Error::CollectionNotFound(_) => broken(dir, &error.to_string()),
     }
+}
+
+fn locked(dir: &Path) -> LogError {
+    LogError::Locked(format!(
+        "the data directory {} is in use by another process",
+        dir.display()
+    ))
 }
 
 fn broken(dir: &Path, why: &str) -> LogError {

@@ -1,5 +1,6 @@
 //! Tests of the sled engine: the suite, and what needs to look inside.
 
+mod killed;
 mod opening;
 mod power;
 mod recovery;
@@ -20,11 +21,11 @@ fn conformance() {
     suite::run(&mut |name| Box::new(SledFactory::new(&root.path().join(name))));
 }
 
-fn acquired(log: &dyn Log) -> Owned {
+pub(super) fn acquired(log: &dyn Log) -> Owned {
     log.acquire(&[A]).expect("it can be acquired")[0]
 }
 
-fn commit_one(log: &dyn Log, owned: &mut Owned, length: usize) {
+pub(super) fn commit_one(log: &dyn Log, owned: &mut Owned, length: usize) {
     let commit = Commit {
         appends: vec![append(owned, &[0], length)],
         ..Commit::default()

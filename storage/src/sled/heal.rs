@@ -1,0 +1,145 @@
+//! What a power cut can do to sled's own log, put right before sled sees it.
+//!
+//! Here: one check of the headers of sled's segments, and its repair. Not here: everything sled
+//! repairs itself. Called by opening, while the directory is locked.
+//!
+//! sled writes its log in segments and notes in each header up to where the log was complete. A
+//! disk may write what was not synced in any order. When it had written a later segment and not
+//! the one its header refers to, sled 0.34 finds no end of its log, takes the database for empty
+//! and begins to write over it. Everything acknowledged lies before the missing segment, because
+//! it was synced; so whatever lies after it was never acknowledged, and the headers of those
+//! segments are cleared here. sled then finds the end before them.
+
+use std::collections::BTreeMap;
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+/// sled's default, which is the one in use (`docs/storage.md` §1.5.1).
+const SEGMENT_BYTES: u64 = 512 * 1024;
+const HEADER_BYTES: usize = 20;
+/// sled stores positions mixed with this, so that a header of zeros is not one.
+const MASK: i64 = i64::MAX;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Segment {
+    /// Where it lies in the file.
+    offset: u64,
+    /// Up to where the log was complete when it was begun.
+    complete: i64,
+}
+
+/// Clears headers that refer to a segment which is missing; answers how many.
+pub(super) fn heal(db: &Path) -> io::Result<usize> {
+    let file = OpenOptions::new().read(true).write(true).open(db)?;
+    let mut segments = segments(&file)?;
+    let mut cleared = 0;
+    while let Some(missing) = missing_end(&segments) {
+        for (_, segment) in segments.split_off(&missing) {
+            file.write_all_at(&[0; HEADER_BYTES], segment.offset)?;
+            cleared += 1;
+        }
+    }
+    if cleared > 0 {
+        file.sync_all()?;
+    }
+    Ok(cleared)
+}
+
+/// The segment in which the log ends as the headers say, if it is not there.
+fn missing_end(segments: &BTreeMap<i64, Segment>) -> Option<i64> {
+    let complete = segments.values().map(|segment| segment.complete).max()?;
+    let size = i64::try_from(SEGMENT_BYTES).unwrap_or(i64::MAX);
+    let end = (complete / size * size).max(0);
+    (!segments.contains_key(&end)).then_some(end)
+}
+
+/// All segments with a sound header, by their position in the log.
+fn segments(file: &File) -> io::Result<BTreeMap<i64, Segment>> {
+    let length = file.metadata()?.len();
+    let mut segments = BTreeMap::new();
+    for offset in (0..length).step_by(usize::try_from(SEGMENT_BYTES).unwrap_or(usize::MAX)) {
+        if length - offset < HEADER_BYTES as u64 {
+            break;
+        }
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact_at(&mut header, offset)?;
+        if let Some((position, complete)) = parse(&header) {
+            segments.insert(position, Segment { offset, complete });
+        }
+    }
+    Ok(segments)
+}
+
+/// Layout: checksum `u32`, position `i64`, complete up to `i64`, little-endian and masked.
+fn parse(header: &[u8; HEADER_BYTES]) -> Option<(i64, i64)> {
+    let (checksum, rest) = header.split_first_chunk::<4>()?;
+    let (position, complete) = rest.split_first_chunk::<8>()?;
+    let complete = complete.first_chunk::<8>()?;
+    let sound = crc32fast::hash(rest) == u32::from_le_bytes(*checksum) ^ u32::MAX;
+    sound.then(|| {
+        (
+            i64::from_le_bytes(*position) ^ MASK,
+            i64::from_le_bytes(*complete) ^ MASK,
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::log::Log;
+    use crate::sled::testing::SledFactory;
+    use crate::sled::tests::{acquired, commit_one};
+    use crate::suite::support::places;
+
+    #[test]
+    fn a_log_whose_end_is_missing_ends_before_it() {
+        let root = tempfile::tempdir().expect("a directory");
+        let factory = SledFactory::without_copies(root.path());
+        let log = factory.open_sled(false).expect("it opens");
+        let mut owned = acquired(&log);
+        for _ in 0..40 {
+            commit_one(&log, &mut owned, 50_000);
+        }
+        let kept = places(&log);
+        let db = factory.dir().join("db");
+        let synced = segments(&File::open(&db).expect("it is there")).expect("it can be read");
+        assert!(synced.len() > 4, "sled's own format is understood");
+        for _ in 0..40 {
+            commit_one(&log, &mut owned, 50_000);
+        }
+        drop(log);
+        // As if the second half had not been synced: its last segments are on the disk, the one
+        // before them is not.
+        let file = OpenOptions::new().read(true).write(true).open(&db);
+        let file = file.expect("it is there");
+        let all = segments(&file).expect("it can be read");
+        let (_, newest) = all.last_key_value().expect("there are some");
+        let size = i64::try_from(SEGMENT_BYTES).expect("it is small");
+        let end = newest.complete / size * size;
+        assert!(end > *synced.last_key_value().expect("there are some").0);
+        file.write_all_at(&[0; HEADER_BYTES], all[&end].offset)
+            .expect("the disk works");
+        for entry in std::fs::read_dir(factory.dir()).expect("it can be read") {
+            let path = entry.expect("it can be read").path();
+            if path.to_string_lossy().contains("snap.") {
+                std::fs::remove_file(path).expect("the disk works");
+            }
+        }
+        let log = factory.open_sled(false).expect("it opens");
+        assert!(log.recovery().segments_cleared > 0);
+        let found = places(&log);
+        assert!(
+            found.starts_with(&kept),
+            "{} of {}",
+            found.len(),
+            kept.len()
+        );
+        assert!(log.journal_size().commits < 80);
+        drop(log);
+        let log = factory.open_sled(false).expect("it opens");
+        assert_eq!(log.recovery().segments_cleared, 0);
+    }
+}
