@@ -3,11 +3,12 @@
 use super::{ALLOWED, HOUR_S, NOON, World, budget_of, decided, deferred, denied};
 use crate::contact::command::Check;
 use crate::contact::customer::{ContactState, TOKENS_KEPT};
-use crate::contact::fixture::{CONFORMANCE, check, contact_made, hash, vault};
+use crate::contact::fixture::{CONFORMANCE, check, contact_made, hash, suppress, vault};
 use crate::contact::note::Noted;
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Verdict};
 use crate::contact::reply::{BudgetView, CheckReply};
+use crate::contact::window::Window;
 use crate::ids::Id;
 use crate::time::Timestamp;
 
@@ -372,6 +373,44 @@ fn pitfall_23_what_is_not_now_says_when() {
     assert!(left(&exhausted, "retention").1.is_some());
     let paced = world.check(collection("reminder"));
     assert!(left(&paced, "collection").1.is_some());
+}
+
+#[test]
+fn pitfall_25_the_moment_that_is_named_is_neither_early_nor_late() {
+    let mut window = suppress("w", "any");
+    window.window = Window::new("10:00", "14:00", "UTC", None).ok();
+    let asked = [
+        retention(),
+        collection("reminder"),
+        check().to("w"),
+        check().to("q").on("always_quiet"),
+    ];
+    for check in asked {
+        let mut world = World::new();
+        world.declare(&window.clone().command());
+        world.check(check.clone());
+        let held = world.check(check.clone());
+        let quiet_until = held.channel.and_then(|channel| channel.quiet_until);
+        let purpose = held
+            .budgets
+            .iter()
+            .find(|view| view.purpose == check.purpose);
+        let free_at = purpose.and_then(|view| view.next_allowed_at);
+        let moment = held.contact_window_until.or(quiet_until).or(free_at);
+        let moment = moment.expect("what is not now says when");
+        world.now = moment.plus_ms(-1);
+        assert_ne!(
+            world.check(check.clone()).verdict,
+            Verdict::Allow,
+            "{check:?}"
+        );
+        world.now = moment;
+        assert_eq!(
+            world.check(check.clone()).verdict,
+            Verdict::Allow,
+            "{check:?}"
+        );
+    }
 }
 
 #[test]

@@ -62,7 +62,7 @@ fn e3_of_sixteen_agents_one_gets_the_effect() {
 }
 
 #[test]
-fn e4_e5_an_unknown_outcome_is_opened_only_by_failed() {
+fn e4_e5_pitfall_13_an_unknown_outcome_is_opened_only_by_failed() {
     let mut world = World::new();
     world.check(check().effect("k"));
     assert!(
@@ -75,11 +75,7 @@ fn e4_e5_an_unknown_outcome_is_opened_only_by_failed() {
         assert_eq!(decided(&stuck), denied(Reason::EffectUnknownOutcome));
         assert_eq!(stuck.effect, held(EffectViewState::UnknownOutcome, 1));
         world.pass_s(4_000 * DAY_S);
-        assert_eq!(
-            world.sweep(),
-            0,
-            "pitfall 13: unknown is never released by time"
-        );
+        assert_eq!(world.sweep(), 0, "unknown is never released by time");
     }
     assert!(world.declare(&declare_effect("k", 1, Failed)).accepted);
     let next = world.check(check().effect("k"));
@@ -87,7 +83,7 @@ fn e4_e5_an_unknown_outcome_is_opened_only_by_failed() {
 }
 
 #[test]
-fn e6_e7_a_lapsed_lease_is_unknown_and_its_holder_may_still_settle() {
+fn e6_e7_pitfall_10_a_lapsed_lease_is_unknown_and_its_holder_may_still_settle() {
     let mut world = World::new();
     world.check(check().effect("k"));
     world.pass_s(59);
