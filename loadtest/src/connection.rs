@@ -146,6 +146,9 @@ impl Driver<'_> {
                 Ok(answer) => {
                     broken_in_a_row = 0;
                     self.judge(answer, start, Instant::now());
+                    if is_final(answer.status) {
+                        break;
+                    }
                 }
                 Err(error) => {
                     broken_in_a_row += 1;
@@ -229,6 +232,11 @@ impl Driver<'_> {
         self.live.faults.fetch_add(1, Ordering::Relaxed);
         self.tally.quote(words);
     }
+}
+
+/// A status that the next request would get as well: a wrong key, a feature that is off, a bad body.
+const fn is_final(status: u16) -> bool {
+    matches!(status, 400..=428 | 430..=499)
 }
 
 /// The start of a body, for a report line.

@@ -131,7 +131,11 @@ impl Report {
             },
             bytes_sent: tally.bytes_sent,
             bytes_received: tally.bytes_received,
-            generator_us_per_check: cpu_seconds * 1e6 / tally.checks.max(1) as f64,
+            generator_us_per_check: if tally.checks == 0 {
+                0.0
+            } else {
+                cpu_seconds * 1e6 / tally.checks as f64
+            },
             generator_cores: cpu_seconds / seconds,
             allow_refusals: plan.common.allow_refusals,
             failed: tally.failed(),

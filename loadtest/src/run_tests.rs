@@ -140,3 +140,12 @@ fn an_open_loop_keeps_near_its_rate() {
     assert!(report.checks + report.faults.unsent * 10 <= 420, "{report}");
     assert!(report.checks >= 10, "{report}");
 }
+
+#[test]
+fn a_wrong_key_ends_the_run_at_its_first_answer() {
+    let refuse = |_: u64, _: u64| reply("401 Unauthorized", "{\"code\":\"unauthenticated\"}");
+    let report = report(&serve(refuse), "batch --batch 2 --connections 3");
+    assert!(!report.passed(), "{report}");
+    assert_eq!(report.faults.statuses.get(&401), Some(&3));
+    assert_eq!(report.faults.first.len(), 1);
+}

@@ -75,7 +75,7 @@ impl Tally {
 
     /// Keeps the first few faults in words.
     pub(crate) fn quote(&mut self, fault: String) {
-        if self.quoted.len() < QUOTED_MAX {
+        if self.quoted.len() < QUOTED_MAX && !self.quoted.contains(&fault) {
             self.quoted.push(fault);
         }
     }
