@@ -27,11 +27,9 @@ impl<'o> Object<'o> {
 
     /// Starts a member; its value has to be written next. `name` needs no escaping.
     pub fn member(&mut self, name: &'static str) -> &mut Vec<u8> {
-        if !self.empty {
-            self.out.push(b',');
-        }
+        let before: &[u8] = if self.empty { b"\"" } else { b",\"" };
         self.empty = false;
-        self.out.push(b'"');
+        self.out.extend_from_slice(before);
         self.out.extend_from_slice(name.as_bytes());
         self.out.extend_from_slice(b"\":");
         self.out
@@ -51,6 +49,11 @@ impl<'o> Object<'o> {
     /// A text.
     pub fn text(&mut self, name: &'static str, value: &str) {
         text(self.member(name), value);
+    }
+
+    /// A word of ours, which needs no escaping.
+    pub fn word(&mut self, name: &'static str, value: &'static str) {
+        word(self.member(name), value);
     }
 
     /// A whole number.
@@ -138,6 +141,13 @@ pub fn text(out: &mut Vec<u8>, value: &str) {
     out.push(b'"');
 }
 
+/// Writes a word of ours, which needs no escaping.
+pub fn word(out: &mut Vec<u8>, value: &'static str) {
+    out.push(b'"');
+    out.extend_from_slice(value.as_bytes());
+    out.push(b'"');
+}
+
 /// Writes a whole number.
 pub fn number(out: &mut Vec<u8>, mut value: u64) {
     // 20 digits hold the largest u64.
@@ -185,11 +195,9 @@ pub fn hash(out: &mut Vec<u8>, value: &[u8; 32]) {
     }
 }
 
+/// A hexadecimal digit; only the low four bits count.
 const fn hex(digit: u8) -> u8 {
-    match digit {
-        0..=9 => b'0' + digit,
-        _ => b'a' + digit - 10,
-    }
+    b"0123456789abcdef"[(digit & 0x0f) as usize]
 }
 
 #[cfg(test)]

@@ -14,21 +14,17 @@ pub fn push(out: &mut Vec<u8>, milliseconds: i64) {
     let milliseconds = milliseconds.clamp(FIRST_MS, LAST_MS);
     let (year, month, day) = civil(milliseconds.div_euclid(MS_PER_DAY));
     let of_day = milliseconds.rem_euclid(MS_PER_DAY);
-    digits(out, year, 4);
-    out.push(b'-');
-    digits(out, month, 2);
-    out.push(b'-');
-    digits(out, day, 2);
-    out.push(b'T');
-    digits(out, of_day / 3_600_000, 2);
-    out.push(b':');
-    digits(out, of_day / 60_000 % 60, 2);
-    out.push(b':');
-    digits(out, of_day / 1_000 % 60, 2);
+    let ([y1, y2], [y3, y4]) = (pair(year / 100), pair(year % 100));
+    let ([mo1, mo2], [d1, d2]) = (pair(month), pair(day));
+    let ([h1, h2], [mi1, mi2]) = (pair(of_day / 3_600_000), pair(of_day / 60_000 % 60));
+    let [s1, s2] = pair(of_day / 1_000 % 60);
+    out.extend_from_slice(&[
+        y1, y2, y3, y4, b'-', mo1, mo2, b'-', d1, d2, b'T', h1, h2, b':', mi1, mi2, b':', s1, s2,
+    ]);
     let fraction = of_day % 1_000;
     if fraction != 0 {
-        out.push(b'.');
-        digits(out, fraction, 3);
+        let ([_, f1], [f2, f3]) = (pair(fraction / 100), pair(fraction % 100));
+        out.extend_from_slice(&[b'.', f1, f2, f3]);
     }
     out.push(b'Z');
 }
@@ -110,11 +106,11 @@ fn number(digits: &[u8]) -> Option<i64> {
     })
 }
 
-fn digits(out: &mut Vec<u8>, number: i64, count: u32) {
-    for place in (0..count).rev() {
-        let digit = number / 10_i64.pow(place) % 10;
-        out.push(b'0' + u8::try_from(digit).unwrap_or(0));
-    }
+/// Two digits of a number below 100.
+const fn pair(number: i64) -> [u8; 2] {
+    // The callers divide down to two digits; the last byte of the number is all of it.
+    let [number, ..] = number.to_le_bytes();
+    [b'0' + number / 10, b'0' + number % 10]
 }
 
 const fn days_in(year: i64, month: i64) -> i64 {

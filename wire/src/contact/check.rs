@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::contact::subject::{Handle, ObjectRef};
-use crate::json::{Object, list, text};
+use crate::json::{Object, list, text, word};
 use crate::read::{List, request};
 use crate::value::{Hash32, Label, LongLabel, Name, one_of};
 
@@ -195,11 +195,11 @@ impl CheckResult<'_> {
     /// Writes it.
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
-        object.text("decision", self.decision);
+        object.word("decision", self.decision);
         object.uuid("decision_id", &self.decision_id);
         object.number("valid_for_s", u64::from(self.valid_for_s));
         if !self.reasons.is_empty() {
-            object.list("reasons", &self.reasons, |out, reason| text(out, reason));
+            object.list("reasons", &self.reasons, |out, reason| word(out, reason));
         }
         if let Some(holder) = self.holder {
             object.text("holder", holder);
@@ -253,10 +253,10 @@ impl Owner<'_> {
     fn write(&self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
         object.text("holder", self.holder);
-        object.text("kind", self.kind);
+        object.word("kind", self.kind);
         object.text("level", self.level);
         object.text("source", self.source);
-        object.text("via", self.via);
+        object.word("via", self.via);
         object.instant("since", self.since);
         object.instant("valid_until", self.valid_until);
         object.number("epoch", self.epoch);
@@ -268,7 +268,7 @@ impl Lock<'_> {
     fn write(&self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
         object.text("holder", self.holder);
-        object.text("kind", "task_lock");
+        object.word("kind", "task_lock");
         object.text("task", self.task);
         object.instant("until", self.until);
         object.close();
@@ -278,7 +278,7 @@ impl Lock<'_> {
 impl EffectStatus {
     fn write(self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
-        object.text("state", self.state);
+        object.word("state", self.state);
         if let Some(attempt) = self.attempt {
             object.number("attempt", u64::from(attempt));
         }

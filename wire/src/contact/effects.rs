@@ -62,7 +62,7 @@ impl Effect {
     pub fn write(&self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
         object.hash("effect_id", &self.effect_id);
-        object.text("state", self.state);
+        object.word("state", self.state);
         object.number("attempt", u64::from(self.attempt));
         object.instant("reserved_at", self.reserved_at);
         if let Some(at) = self.done_at {
