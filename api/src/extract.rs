@@ -4,8 +4,8 @@
 //! itself) and every bound on a body. Not here: what a body means. Nothing a client sends gets past
 //! this file unbounded.
 
-use std::borrow::Cow;
 use std::io::Read;
+use std::ops::Deref;
 use std::time::Duration;
 
 use actix_web::http::header::{
@@ -15,6 +15,7 @@ use actix_web::{HttpMessage, HttpRequest, web};
 use futures_util::StreamExt;
 use interlock_wire::problem::Code;
 
+use crate::body_budget::{BodyBudget, Share};
 use crate::directory::{Caller, Directory, Scope};
 use crate::limits::ApiLimits;
 use crate::problem::Failure;
@@ -109,46 +110,88 @@ pub fn required_idempotency_key(request: &HttpRequest) -> Result<&str, Failure> 
     })
 }
 
+/// A request's body; counts against the bound on all bodies while it lives.
+#[derive(Debug)]
+pub struct Body {
+    bytes: web::Bytes,
+    _share: Share,
+}
+
+impl Deref for Body {
+    type Target = [u8];
+
+    fn deref(&self) -> &[u8] {
+        &self.bytes
+    }
+}
+
 /// The body, inflated where it was deflated.
 ///
 /// # Errors
 /// 415 when it is of a type or encoding that is not taken, 413 when it is above `bytes_max`, 408
-/// when it takes too long, 400 when it breaks off.
+/// when it takes too long, 400 when it breaks off, 503 when too many bodies are held.
 pub async fn body(
     request: &HttpRequest,
-    mut payload: web::Payload,
+    payload: web::Payload,
     limits: &ApiLimits,
     bytes_max: usize,
-) -> Result<web::Bytes, Failure> {
+) -> Result<Body, Failure> {
     let encoding = encoding(request)?;
     if announced(request).is_some_and(|length| length > bytes_max) {
         return Err(too_large(bytes_max));
     }
-    let read = async {
-        let mut held = web::BytesMut::new();
-        while let Some(chunk) = payload.next().await {
-            let chunk = chunk.map_err(|_| broken_off())?;
-            if held.len() + chunk.len() > bytes_max {
-                return Err(too_large(bytes_max));
-            }
-            held.extend_from_slice(&chunk);
-        }
-        Ok(held.freeze())
+    let mut share = match request.app_data::<web::Data<BodyBudget>>() {
+        Some(budget) => budget.clone().into_inner().share(),
+        None => BodyBudget::new(usize::MAX).share(),
     };
     let read_max = Duration::from_millis(limits.body_read_ms_max);
-    let body = tokio::time::timeout(read_max, read).await.map_err(|_| {
-        Failure::new(
-            Code::RequestTimeout,
-            "the body did not arrive in time; send the request again",
-        )
-    })??;
-    if !body.is_empty() {
+    let arriving = arriving(payload, bytes_max, limits, &mut share);
+    let bytes = tokio::time::timeout(read_max, arriving)
+        .await
+        .map_err(|_| {
+            Failure::new(
+                Code::RequestTimeout,
+                "the body did not arrive in time; send the request again",
+            )
+        })??;
+    if !bytes.is_empty() {
         expect_json(request)?;
     }
-    match encoding {
-        Encoding::Identity => Ok(body),
-        Encoding::Gzip => inflate(&body, bytes_max),
+    let bytes = match encoding {
+        Encoding::Identity => bytes,
+        Encoding::Gzip => {
+            let inflated = inflate(&bytes, bytes_max)?;
+            if !share.grow(inflated.len()) {
+                return Err(no_room(limits));
+            }
+            inflated
+        }
+    };
+    Ok(Body {
+        bytes,
+        _share: share,
+    })
+}
+
+/// The body as it comes in.
+async fn arriving(
+    mut payload: web::Payload,
+    bytes_max: usize,
+    limits: &ApiLimits,
+    share: &mut Share,
+) -> Result<web::Bytes, Failure> {
+    let mut held = web::BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = chunk.map_err(|_| broken_off())?;
+        if held.len() + chunk.len() > bytes_max {
+            return Err(too_large(bytes_max));
+        }
+        if !share.grow(chunk.len()) {
+            return Err(no_room(limits));
+        }
+        held.extend_from_slice(&chunk);
     }
+    Ok(held.freeze())
 }
 
 enum Encoding {
@@ -223,10 +266,18 @@ fn too_large(bytes_max: usize) -> Failure {
     )
 }
 
+fn no_room(limits: &ApiLimits) -> Failure {
+    Failure::new(
+        Code::CoordinationUnavailable,
+        "the node holds too many requests; nothing was recorded, send this one again later",
+    )
+    .retry_after(limits.retry_after_s)
+}
+
 fn broken_off() -> Failure {
     Failure::new(
         Code::NotReadable,
-        Cow::Borrowed("the body broke off; send the request again"),
+        "the body broke off; send the request again",
     )
 }
 

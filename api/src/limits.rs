@@ -17,8 +17,8 @@ pub struct ApiLimits {
     pub body_bytes_max: usize,
     /// Largest body of a batch of checks, in bytes, also after inflation.
     pub batch_bytes_max: usize,
-    /// Most checks of one batch. The contract says 500; a smaller number breaks clients.
-    pub batch_checks_max: usize,
+    /// Bodies held at once by all requests together, in bytes.
+    pub bodies_bytes_max: usize,
     /// What a client is told to wait after a 503, in seconds.
     pub retry_after_s: u32,
 }
@@ -32,7 +32,7 @@ impl Default for ApiLimits {
             body_read_ms_max: 5_000,
             body_bytes_max: 64 * 1024,
             batch_bytes_max: 4 * 1024 * 1024,
-            batch_checks_max: 500,
+            bodies_bytes_max: 256 * 1024 * 1024,
             retry_after_s: 1,
         }
     }

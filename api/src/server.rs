@@ -11,6 +11,7 @@ use actix_web::http::KeepAlive;
 use actix_web::{App, HttpResponse, HttpServer, middleware, web};
 use interlock_wire::problem::Code;
 
+use crate::body_budget::BodyBudget;
 use crate::contact::{batch, check, declare, effects};
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
@@ -34,10 +35,12 @@ pub fn server<D>(
 where
     D: Decider,
 {
+    let bodies = web::Data::from(BodyBudget::new(state.limits.bodies_bytes_max));
     let state = web::Data::new(state);
     let app = move || {
         let state = state.clone();
         App::new()
+            .app_data(bodies.clone())
             .configure(move |config| routes(config, &state))
             .default_service(web::to(not_found))
             .wrap(middleware::from_fn(observe))

@@ -6,7 +6,7 @@ use interlock_api::limits::ApiLimits;
 use interlock_api::state::Readiness;
 use serde_json::{Value, json};
 
-use crate::node::{BATCH, CHECK, DECLARE, KEY_A, Node, check, check_with, phone};
+use crate::node::{BATCH, CHECK, DECLARE, EFFECTS, KEY_A, Node, check, check_with, phone};
 use crate::world::Mode;
 
 fn contact_made() -> Value {
@@ -167,6 +167,58 @@ fn a_body_that_does_not_arrive_is_not_waited_for() {
     );
     client.write_raw(head.as_bytes());
     client.read("POST").problem(408, "request_timeout");
+}
+
+#[test]
+fn bodies_are_bounded_together() {
+    let limits = ApiLimits {
+        bodies_bytes_max: 50_000,
+        ..ApiLimits::default()
+    };
+    let node = Node::with(limits, true);
+    let mut slow = node.client();
+    let head = format!(
+        "POST {CHECK} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY_A}\r\nContent-Length: 40000\r\n\r\n"
+    );
+    slow.write_raw(head.as_bytes());
+    slow.write_raw(&[b' '; 30_000]);
+    let body = [check().to_string().into_bytes(), vec![b' '; 30_000]].concat();
+    let headers = [("Authorization", format!("Bearer {KEY_A}"))];
+    let send = || node.client().send("POST", CHECK, &headers, &body);
+    wait_for(|| send().status == 503);
+    send().problem(503, "coordination_unavailable");
+    drop(slow);
+    wait_for(|| send().status == 200);
+}
+
+#[test]
+fn what_is_full_refuses_only_what_is_new() {
+    let node = Node::start();
+    let reserve =
+        |effect: &str| node.post(EFFECTS, &json!({"effect_key": effect, "kind": "delivery"}));
+    let held = reserve("held").ok();
+    node.world.mode(Mode::Full);
+    let refused = reserve("new");
+    assert_eq!(refused.header("retry-after"), Some("1"));
+    refused.problem(503, "capacity");
+    let deferred = node.check(&check_with(&json!({"purpose": "marketing"})));
+    assert_eq!(deferred["reasons"], json!(["unavailable"]));
+    let settle = format!("{EFFECTS}/{}/settle", held["effect_id"].as_str().unwrap());
+    node.post(&settle, &json!({"attempt": 1, "state": "done"}))
+        .ok();
+}
+
+#[test]
+fn a_name_that_newer_rules_drop_is_422() {
+    let node = Node::start();
+    node.world.mode(Mode::Undeclared);
+    let problem = node.post(CHECK, &check()).problem(422, "invalid_input");
+    assert_eq!(
+        problem["detail"],
+        "`purpose` must be one the space declares"
+    );
+    node.post(DECLARE, &contact_made())
+        .problem(422, "invalid_input");
 }
 
 /// Waits until something is so; gives up loudly.

@@ -9,7 +9,7 @@ use interlock_domain::contact::Contact;
 use interlock_domain::contact::command::Command;
 use interlock_domain::contact::entity::ContactEntity;
 use interlock_domain::contact::policy::Policy;
-use interlock_domain::contact::reply::Reply;
+use interlock_domain::contact::reply::{Member, Reply};
 use interlock_domain::ids::IdStream;
 use interlock_domain::key::EntityKey;
 use interlock_domain::machine::{Context, Entities, Machine, Undecided, View};
@@ -31,6 +31,10 @@ pub(crate) enum Mode {
     EntityBusy,
     /// Only the first command of a submission is decided.
     OnlyFirst,
+    /// Memory is above its bound.
+    Full,
+    /// A newer policy dropped the purpose.
+    Undeclared,
     SpaceBusy,
     Overloaded,
     Stopping,
@@ -95,7 +99,7 @@ impl World {
         (load(&self.0.silent), load(&self.0.dropped))
     }
 
-    fn decide(&self, command: &Command, policy: &Policy) -> Reply {
+    fn decide(&self, command: &Command, policy: &Policy, full: bool) -> Reply {
         let mut state = self.0.state.lock().unwrap();
         let State { entities, ids } = &mut *state;
         let now = self.now();
@@ -111,7 +115,7 @@ impl World {
             now,
             ids,
             policy,
-            full: false,
+            full,
             clock_suspect: false,
         };
         let decision = Contact::decide(&Entities::new(views.collect()), command, &mut context);
@@ -141,8 +145,10 @@ impl World {
         mode: Mode,
     ) -> Answer<Reply> {
         match mode {
-            Mode::Decide => Answer::Decided(self.decide(command, policy)),
-            Mode::OnlyFirst if index == 0 => Answer::Decided(self.decide(command, policy)),
+            Mode::Decide => Answer::Decided(self.decide(command, policy, false)),
+            Mode::Full => Answer::Decided(self.decide(command, policy, true)),
+            Mode::Undeclared => Answer::Decided(Reply::Undeclared(Member::Purpose)),
+            Mode::OnlyFirst if index == 0 => Answer::Decided(self.decide(command, policy, false)),
             Mode::OnlyFirst | Mode::Late => self.undecided(command, policy, Undecided::Deadline),
             Mode::Rebuilding => self.undecided(command, policy, Undecided::Rebuilding),
             Mode::Broken => Answer::Broken,
@@ -171,7 +177,9 @@ impl Decider for World {
             | Mode::Broken
             | Mode::Unavailable
             | Mode::EntityBusy
-            | Mode::OnlyFirst => {}
+            | Mode::OnlyFirst
+            | Mode::Full
+            | Mode::Undeclared => {}
         }
         let commands = asked.commands.iter().enumerate();
         Ok(commands
