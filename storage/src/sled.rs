@@ -17,6 +17,7 @@ mod heal;
 mod history;
 mod keys;
 mod landmarks;
+mod lock;
 mod record;
 mod recover;
 mod store;

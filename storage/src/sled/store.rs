@@ -17,11 +17,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use rustix::fs::{FlockOperation, IFlags, flock, ioctl_getflags, ioctl_setflags};
-use rustix::io::Errno;
+use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use sled::{Batch, Db, IVec};
 
 use super::heal;
+use super::lock::Lock;
 use crate::log::LogError;
 
 /// Watches every sync of a database file; for tests that keep what a power cut would leave.
@@ -94,7 +94,10 @@ impl Store {
         let path = dir.join("db");
         let file = File::open(&path).map_err(|error| io_error("open", &path, &error))?;
         let healed = {
-            let _lock = Lock::take(dir, &file)?;
+            let lock = Lock::take(&file).map_err(|error| io_error("lock", dir, &error))?;
+            let Some(_lock) = lock else {
+                return Err(locked(dir));
+            };
             heal::heal(&path).map_err(|error| io_error("check", &path, &error))?
         };
         let writes_are_ordered = order_writes(&file);
@@ -107,6 +110,8 @@ impl Store {
                 if aside.is_empty() {
                     return Err(error);
                 }
+                // The first attempt may hold the lock for a moment longer.
+                drop(Lock::take(&file));
                 open_sled(dir, options.cache_bytes)?
             }
         };
@@ -273,6 +278,8 @@ impl Drop for Store {
         // what was not synced, so there is nothing to do about it here.
         let db = self.db.take();
         drop(catch_unwind(AssertUnwindSafe(move || drop(db))));
+        // Whoever dropped us may open the directory again at once.
+        drop(Lock::take(&self.file));
     }
 }
 
@@ -285,26 +292,6 @@ fn order_writes(file: &File) -> bool {
     ioctl_getflags(file)
         .and_then(|flags| ioctl_setflags(file, flags | IFlags::SYNC))
         .is_ok()
-}
-
-/// The lock that sled takes as well, on a handle of our own.
-struct Lock<'a>(&'a File);
-
-impl<'a> Lock<'a> {
-    fn take(dir: &Path, file: &'a File) -> Result<Self, LogError> {
-        match flock(file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => Ok(Self(file)),
-            Err(Errno::WOULDBLOCK) => Err(locked(dir)),
-            Err(error) => Err(io_error("lock", dir, &error.into())),
-        }
-    }
-}
-
-impl Drop for Lock<'_> {
-    fn drop(&mut self) {
-        // Closing the handle would give it back too; sled takes it right after.
-        let _given_back = flock(self.0, FlockOperation::Unlock);
-    }
 }
 
 fn open_sled(dir: &Path, cache_bytes: u64) -> Result<Db, LogError> {

@@ -252,6 +252,30 @@ fn what_an_interrupted_repair_left_is_removed() {
 }
 
 #[test]
+fn what_a_snapshot_without_a_seal_left_is_removed() {
+    let (_root, factory) = factory();
+    let log = open(&factory);
+    let mut owned = acquired(&log);
+    commit_one(&log, &mut owned, 10);
+    let slices = vec![vec![1; 30_000]; 3];
+    log.commit(&snapshot(partition(A, 0), 4, Sequence(1), &slices))
+        .expect("the snapshot is in order");
+    let count = |log: &SledLog| {
+        let page = log.store.page(keys::SNAPSHOTS, keys::SNAPSHOTS, 1_000);
+        page.expect("it can be read").len()
+    };
+    let sealed = count(&log);
+    for (name, partition) in [(5, partition(A, 0)), (1, partition(A, 1))] {
+        let mut unsealed = snapshot(partition, name, Sequence(1), &slices);
+        unsealed.seals.clear();
+        log.commit(&unsealed).expect("the slices are in order");
+    }
+    assert_eq!(count(&log), 3 * sealed);
+    drop(log);
+    assert_eq!(count(&open(&factory)), sealed);
+}
+
+#[test]
 fn coverage_is_known_again_as_exactly() {
     let (_root, factory) = factory();
     let log = open(&factory);
