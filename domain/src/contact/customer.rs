@@ -252,8 +252,7 @@ impl Customer {
             .iter_mut()
             .find(|last| last.channel == event.channel);
         match known {
-            Some(known) if known.at < seen.at => *known = seen,
-            Some(_) => {}
+            Some(known) => *known = seen,
             None => self.messages.push(seen),
         }
     }

@@ -111,7 +111,7 @@ pub struct SuppressionLifted {
     pub at: Timestamp,
 }
 
-/// A customer's message was seen.
+/// A customer's message was seen; the newest on its channel.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct MessageSeen {
     /// On which channel.

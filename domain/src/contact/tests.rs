@@ -14,6 +14,7 @@ mod models;
 mod order;
 mod policies;
 mod receipts;
+mod suppression_model;
 mod suppressions;
 mod windows;
 

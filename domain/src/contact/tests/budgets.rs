@@ -302,6 +302,15 @@ fn memory_is_bounded_by_the_newest_of_each_share() {
 }
 
 #[test]
+fn what_left_its_window_goes_with_the_next_contact() {
+    let mut world = World::new();
+    world.check(retention());
+    world.pass_s(DAY_S);
+    world.check(retention());
+    assert_eq!(world.customer("p").contacts.len(), 1);
+}
+
+#[test]
 fn a_raised_limit_keeps_what_was_counted() {
     let mut world = World::new();
     let marketing = || check().purpose("marketing").to("p");

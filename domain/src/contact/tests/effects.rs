@@ -233,6 +233,22 @@ fn e17_a_key_past_its_days_is_free_again_with_attempt_1() {
 }
 
 #[test]
+fn e17_a_forgotten_key_begins_with_a_kind_of_its_own() {
+    let mut world = World::new();
+    world.effect(&reserve("k"));
+    world.effect(&settle("k", 1, Failed));
+    world.pass_s(30 * DAY_S);
+    let mut asked = check();
+    asked.effect = Some(EffectRef {
+        hash: hash("k"),
+        kind: EffectKind::Filing,
+    });
+    assert_eq!(world.check(asked).effect, none(1));
+    let kind = world.effect_row("k").map(|row| row.kind);
+    assert_eq!(kind, Some(EffectKind::Filing));
+}
+
+#[test]
 fn e17_each_kind_has_its_days() {
     let policy = policy();
     let days = EffectKind::ALL.map(|kind| policy.effect_key_days(kind));

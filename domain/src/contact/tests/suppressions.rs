@@ -157,14 +157,18 @@ fn s6_inside_a_contact_window_the_contact_waits() {
 
 #[test]
 fn of_two_windows_the_later_end_counts_and_none_outlasts_its_entry() {
-    let mut world = World::new();
-    world.declare(&within(suppress("p", "any"), "11:00", "13:00").command());
-    let mut short = within(suppress("p", "marketing"), "11:00", "20:00");
-    short.until = Some(NOON.plus_s(2 * HOUR_S));
-    world.declare(&short.command());
-    let reply = world.check(marketing());
-    assert_eq!(decided(&reply), deferred(Reason::ContactWindow));
-    assert_eq!(reply.contact_window_until, Some(NOON.plus_s(2 * HOUR_S)));
+    let first = within(suppress("p", "any"), "11:00", "13:00");
+    let mut other = within(suppress("p", "marketing"), "11:00", "20:00");
+    other.until = Some(NOON.plus_s(2 * HOUR_S));
+    for order in [[&first, &other], [&other, &first]] {
+        let mut world = World::new();
+        for added in order {
+            world.declare(&added.clone().command());
+        }
+        let reply = world.check(marketing());
+        assert_eq!(decided(&reply), deferred(Reason::ContactWindow));
+        assert_eq!(reply.contact_window_until, Some(NOON.plus_s(2 * HOUR_S)));
+    }
 }
 
 #[test]
