@@ -110,16 +110,27 @@ fn b5_a_decision_of_another_customer_or_purpose_is_not_held() {
     assert_ne!(other.decision_id, Some(decision));
     let purpose = world.declare(&contact_made("p", "retention", Some(decision)));
     assert_ne!(purpose.decision_id, Some(decision));
-    let declared = world.declare(&contact_made("p", "marketing", purpose.decision_id));
+    let row = world.declare(&contact_made("p", "retention", purpose.decision_id));
     assert_ne!(
-        declared.decision_id, purpose.decision_id,
-        "a log row is no decision"
+        row.decision_id, purpose.decision_id,
+        "a log row is not a decision"
     );
-    assert_eq!(left(&world.check(marketing()), "marketing").0, 0);
+    assert_eq!(left(&world.check(marketing()), "marketing").0, 1);
     assert_eq!(
         decided(&world.check(retention())),
         denied(Reason::BudgetExhausted)
     );
+}
+
+#[test]
+fn b5_a_decision_that_left_its_window_is_no_longer_held() {
+    for (passed_s, is_held) in [(DAY_S - 1, true), (DAY_S, false)] {
+        let mut world = World::new();
+        let decision = world.check(retention()).decision_id;
+        world.pass_s(passed_s);
+        let made = world.declare(&contact_made("p", "retention", Some(decision)));
+        assert_eq!(made.decision_id == Some(decision), is_held);
+    }
 }
 
 #[test]

@@ -5,7 +5,8 @@ use super::order::asked;
 use super::{ALLOWED, NOON, World, decided, deferred, denied};
 use crate::contact::Contact;
 use crate::contact::command::{Check, Settlement};
-use crate::contact::fixture::{check, contact_made, declare_effect, policy, suppress};
+use crate::contact::fixture::{check, contact_made, declare_effect, policy, suppress, vault};
+use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Verdict};
 use crate::contact::reply::Reply;
 use crate::ids::IdStream;
@@ -22,6 +23,18 @@ fn a_suspect_clock_holds_back_what_fails_closed_and_nothing_else() {
     assert_eq!(decided(&world.check(check().to("p"))), ALLOWED);
     let inbound = world.check(check().to("p").purpose("marketing").inbound());
     assert_eq!(decided(&inbound), ALLOWED);
+}
+
+#[test]
+fn a_suspect_clock_signs_nothing() {
+    let document = r#"{"purposes": {"service": {"fails": "open", "token": true}},
+        "gateways": {"wa_gateway": {"key_ref": "vault:wa_gateway"}}}"#;
+    let mut world = World::with(Policy::load(1, document, &vault()).expect("a policy"));
+    let asked = || check().to("p").on("voice").through("wa_gateway");
+    assert!(world.check(asked()).sign);
+    world.clock_suspect = true;
+    let reply = world.check(asked());
+    assert_eq!((decided(&reply), reply.sign), (ALLOWED, false));
 }
 
 #[test]
