@@ -31,10 +31,13 @@ enum State<M: Machine> {
     Lent(Box<Lent<M>>),
 }
 
+/// Transactions that wait for one entity.
+type Queue<M> = VecDeque<Box<Transaction<M>>>;
+
 /// The mark of an entity that is away.
 struct Lent<M: Machine> {
     /// Who needs it next, first come first served.
-    queue: VecDeque<Box<Transaction<M>>>,
+    queue: Queue<M>,
     /// It did not exist when it was lent.
     absent: bool,
     /// A snapshot waits for it: it is encoded when it comes home, before the queue is served.
@@ -341,6 +344,15 @@ impl<M: Machine> Partition<M> {
         for (key, slot) in &self.map {
             if let State::Home(entity) = &slot.state {
                 visit(&key.0, slot.version, entity);
+            }
+        }
+    }
+
+    /// Visits the marks of entities that are away, with who waits for them.
+    pub(crate) fn each_mark(&self, visit: &mut dyn FnMut(&EntityKey, &Queue<M>)) {
+        for (key, slot) in &self.map {
+            if let State::Lent(lent) = &slot.state {
+                visit(&key.0, &lent.queue);
             }
         }
     }

@@ -6,6 +6,7 @@
 //! the frame of the turn that produced it.
 
 mod acquire;
+pub mod audit;
 mod decide;
 mod sweep;
 
