@@ -3,6 +3,8 @@
 //! Here: state that exactly one shard owns. Not here: when to lend, decide or write (`shard`).
 //! Keeps L1: an entity is home, or on exactly one loan.
 
+mod slice;
+
 use std::collections::{HashMap, VecDeque};
 use std::fmt;
 
@@ -14,6 +16,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::Transaction;
 use crate::placement::{KeyHasher, MapKey};
+
+pub use slice::ENTITY_BYTES_MAX;
+pub(crate) use slice::decode_slice;
+use slice::encode_entity;
 
 /// An entity while a transaction holds it.
 #[derive(Debug)]
@@ -54,7 +60,7 @@ struct Slot<M: Machine> {
 pub struct SnapshotHead {
     /// The partition's floor when the snapshot began.
     pub floor: u64,
-    /// The shard's time then: after a restart node time is at least this.
+    /// The shard's time when it was complete: after a restart node time is at least this.
     pub time: Timestamp,
     /// The format of the entities.
     pub format: u16,
@@ -66,7 +72,7 @@ pub struct SnapshotHead {
 struct Walk {
     snapshot: u64,
     position: Sequence,
-    head: SnapshotHead,
+    floor: u64,
     keys: Vec<EntityKey>,
     next: usize,
     slices: u32,
@@ -359,20 +365,14 @@ impl<M: Machine> Partition<M> {
 
     /// Begins a snapshot: from here on listed entities are either encoded in place or when they
     /// come home.
-    pub(crate) fn snapshot_begin(&mut self, snapshot: u64, position: Sequence, time: Timestamp) {
+    pub(crate) fn snapshot_begin(&mut self, snapshot: u64, position: Sequence) {
         debug_assert!(self.walk.is_none(), "one snapshot of a partition at a time");
-        let head = SnapshotHead {
-            floor: self.floor,
-            time,
-            format: M::FORMAT,
-            product: M::PRODUCT,
-        };
         let mut keys = self.keys();
         keys.sort_unstable();
         self.walk = Some(Walk {
             snapshot,
             position,
-            head,
+            floor: self.floor,
             keys,
             next: 0,
             slices: 0,
@@ -395,29 +395,13 @@ impl<M: Machine> Partition<M> {
 
     /// Encodes the next slice of at most `entities`; `None` when nothing can be written yet (the
     /// last listed entities are away) or no snapshot is in progress.
-    pub(crate) fn snapshot_step(&mut self, entities: usize) -> Option<Step> {
+    pub(crate) fn snapshot_step(&mut self, entities: usize, now: Timestamp) -> Option<Step> {
         let walk = self.walk.as_mut()?;
-        let until = walk.keys.len().min(walk.next + entities);
-        for key in &walk.keys[walk.next..until] {
-            match self.map.get_mut(&MapKey(*key)) {
-                Some(Slot {
-                    version,
-                    state: State::Home(entity),
-                }) => {
-                    encode_entity::<M>(&mut walk.pending, key, *version, entity);
-                }
-                Some(Slot {
-                    state: State::Lent(lent),
-                    ..
-                }) => {
-                    lent.snapshot_due = true;
-                    walk.away += 1;
-                }
-                // Lent as absent when it was listed, and it came home as absent.
-                None => {}
-            }
+        walk_on(&mut self.map, walk, entities);
+        // Keys that are gone again yield nothing, and nobody would come home to ask once more.
+        while walk.pending.is_empty() && walk.away == 0 && walk.next < walk.keys.len() {
+            walk_on(&mut self.map, walk, entities);
         }
-        walk.next = until;
         let complete = walk.next == walk.keys.len() && walk.away == 0;
         if walk.pending.is_empty() && !complete {
             walk.stalled = true;
@@ -425,12 +409,19 @@ impl<M: Machine> Partition<M> {
         }
         let index = walk.slices;
         walk.slices += 1;
+        let head = SnapshotHead {
+            floor: walk.floor,
+            // Not the time it began: what was away then may have been changed later, elsewhere.
+            time: now,
+            format: M::FORMAT,
+            product: M::PRODUCT,
+        };
         let bytes = std::mem::take(&mut walk.pending);
         let step = Step {
             snapshot: walk.snapshot,
             index,
             bytes,
-            complete: complete.then_some((walk.position, walk.slices, walk.head)),
+            complete: complete.then_some((walk.position, walk.slices, head)),
         };
         if complete {
             self.walk = None;
@@ -450,39 +441,31 @@ impl<M: Machine> Partition<M> {
     }
 }
 
-#[derive(Serialize, Deserialize)]
-struct EncodedHead {
-    key: EntityKey,
-    version: u64,
-}
-
-/// Largest encoded entity; what may grow larger is split by the product.
-pub const ENTITY_BYTES_MAX: usize = 1024 * 1024;
-
-fn encode_entity<M: Machine>(out: &mut Vec<u8>, key: &EntityKey, version: u64, entity: &M::Entity) {
-    let start = out.len();
-    crate::record::put(out, &EncodedHead { key: *key, version })
-        .and_then(|()| crate::record::put(out, entity))
-        .expect("every entity of a machine can be encoded");
-    assert!(
-        out.len() - start <= ENTITY_BYTES_MAX,
-        "an entity is at most 1 MiB encoded"
-    );
-}
-
-/// Reads the entities of a slice.
-///
-/// # Errors
-/// When the bytes are not a slice of this build's entities.
-pub(crate) fn decode_slice<M: Machine>(
-    mut bytes: &[u8],
-    each: &mut dyn FnMut(EntityKey, u64, M::Entity),
-) -> Result<(), postcard::Error> {
-    while !bytes.is_empty() {
-        let (head, rest): (EncodedHead, _) = postcard::take_from_bytes(bytes)?;
-        let (entity, rest) = postcard::take_from_bytes(rest)?;
-        each(head.key, head.version, entity);
-        bytes = rest;
+/// Encodes the next listed entities that are home and marks those that are away.
+fn walk_on<M: Machine>(
+    map: &mut HashMap<MapKey, Slot<M>, KeyHasher>,
+    walk: &mut Walk,
+    entities: usize,
+) {
+    let until = walk.keys.len().min(walk.next + entities);
+    for key in &walk.keys[walk.next..until] {
+        match map.get_mut(&MapKey(*key)) {
+            Some(Slot {
+                version,
+                state: State::Home(entity),
+            }) => {
+                encode_entity::<M>(&mut walk.pending, key, *version, entity);
+            }
+            Some(Slot {
+                state: State::Lent(lent),
+                ..
+            }) => {
+                lent.snapshot_due = true;
+                walk.away += 1;
+            }
+            // Lent as absent when it was listed, and it came home as absent.
+            None => {}
+        }
     }
-    Ok(())
+    walk.next = until;
 }

@@ -175,9 +175,7 @@ impl<M: Machine> Shard<M> {
                 snapshot,
                 position,
             } => {
-                let now = self.now;
-                self.partition(partition)
-                    .snapshot_begin(snapshot, position, now);
+                self.partition(partition).snapshot_begin(snapshot, position);
                 self.slices_due.push_back(partition);
             }
             ShardMessage::SnapshotSlice(partition) => self.slices_due.push_back(partition),
@@ -299,7 +297,8 @@ impl<M: Machine> Shard<M> {
             };
             let entities = self.options.slice_entities_max;
             // Nothing yet: the last of it is away, and its return asks again.
-            let Some(step) = self.partition(id).snapshot_step(entities) else {
+            let now = self.now;
+            let Some(step) = self.partition(id).snapshot_step(entities, now) else {
                 continue;
             };
             let snapshot = step.snapshot;
