@@ -1,0 +1,99 @@
+//! L1 over a whole node: every entity is home, or on exactly one loan.
+
+use std::collections::BTreeMap;
+
+use interlock_actors::placement::{Place, partition_of, shard_of};
+use interlock_actors::shard::audit::{Seen, audit_message};
+use interlock_domain::key::EntityKey;
+use interlock_domain::machine::Machine;
+
+use crate::machine::{Violation, violated};
+use crate::node::Node;
+
+/// Where one entity was seen.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Spots {
+    homes: u32,
+    marks: u32,
+    holders: u32,
+}
+
+/// What an audit counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Audited {
+    /// Entities at home.
+    pub homes: usize,
+    /// Entities away.
+    pub away: usize,
+    /// Transactions in queues.
+    pub waiting: usize,
+}
+
+/// Audits a node.
+///
+/// # Errors
+/// When an entity is in two places, or in none, or one of them is broken.
+pub fn audit<M: Machine>(node: &Node<M>) -> Result<Audited, Violation> {
+    let mut spots: BTreeMap<EntityKey, Spots> = BTreeMap::new();
+    let mut audited = Audited::default();
+    let mut wrong: Option<Violation> = None;
+    let mut shard_at = None;
+    let mut look = |seen: Seen<'_, M>, shard: Option<usize>| {
+        let found = match seen {
+            Seen::Home { key, entity, .. } => {
+                audited.homes += 1;
+                spots.entry(*key).or_default().homes += 1;
+                belongs(key, shard, node.count()).and_then(|()| check::<M>(entity))
+            }
+            Seen::Mark { key } => {
+                audited.away += 1;
+                spots.entry(*key).or_default().marks += 1;
+                belongs(key, shard, node.count())
+            }
+            Seen::Waiting { key, transaction } => {
+                audited.waiting += 1;
+                match transaction.places.get(transaction.held.len()) {
+                    Some(Place { key: next, .. }) if next == key => Ok(()),
+                    next => violated("L1", format!("waits for {key:?}, needs {next:?}")),
+                }
+            }
+            Seen::Held { place, held } => {
+                spots.entry(place.key).or_default().holders += 1;
+                held.entity.as_ref().map_or(Ok(()), check::<M>)
+            }
+        };
+        if let Err(violation) = found {
+            wrong.get_or_insert(violation);
+        }
+    };
+    for (at, shard) in node.shards.iter().enumerate() {
+        shard_at.replace(at);
+        shard.audit(&mut |seen| look(seen, shard_at));
+    }
+    node.each_message(&mut |message| audit_message(message, &mut |seen| look(seen, None)));
+    if let Some(violation) = wrong {
+        return Err(violation);
+    }
+    for (key, spots) in &spots {
+        let fine = matches!(
+            (spots.homes, spots.marks, spots.holders),
+            (1, 0, 0) | (0, 1, 1)
+        );
+        if !fine {
+            return violated("L1", format!("{key:?} is at {spots:?}"));
+        }
+    }
+    Ok(audited)
+}
+
+fn check<M: Machine>(entity: &M::Entity) -> Result<(), Violation> {
+    M::check(entity).or_else(|broken| violated(broken.invariant, broken.seen))
+}
+
+fn belongs(key: &EntityKey, shard: Option<usize>, shards: u16) -> Result<(), Violation> {
+    let home = usize::from(shard_of(partition_of(key), shards));
+    if shard == Some(home) {
+        return Ok(());
+    }
+    violated("L1", format!("{key:?} of shard {home} is at {shard:?}"))
+}

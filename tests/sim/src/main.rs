@@ -1,0 +1,114 @@
+//! The simulator's command line.
+
+use std::panic::catch_unwind;
+use std::process::ExitCode;
+
+use clap::{Parser, ValueEnum};
+use interlock_sim::counters::{Counters, DELIBERATE};
+use interlock_sim::machine::SimMachine;
+use interlock_sim::world::{Failure, Options, run};
+
+/// Runs seeded simulations; the seed is printed before each run, and a failing one with the command
+/// that replays it.
+#[derive(Debug, Parser)]
+#[command(version)]
+struct Arguments {
+    /// What is simulated
+    #[arg(long, value_enum, default_value = "counters")]
+    machine: Machine,
+    /// The first seed; without it one that nobody chose
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Runs, each with the next seed
+    #[arg(long, default_value_t = 1)]
+    seeds: u64,
+    /// Steps of each run
+    #[arg(long, default_value_t = 100_000)]
+    steps: u64,
+    /// Shards of the first process, 1 to 5; without it by seed
+    #[arg(long, value_parser = clap::value_parser!(u16).range(1..=5))]
+    shards: Option<u16>,
+}
+
+/// The machines there are.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+enum Machine {
+    /// Pairs of counters that must stay equal
+    Counters,
+}
+
+impl Machine {
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Counters => "counters",
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    quiet_deliberate_panics();
+    let first = arguments.seed.unwrap_or_else(fresh_seed);
+    for number in 0..arguments.seeds {
+        let seed = first.wrapping_add(number);
+        let shards = u16::try_from(seed % 5 + 1).expect("1 to 5");
+        let options = Options {
+            seed,
+            steps: arguments.steps,
+            shards: arguments.shards.unwrap_or(shards),
+        };
+        let done = match arguments.machine {
+            Machine::Counters => one::<Counters>(arguments.machine, options),
+        };
+        if !done {
+            return ExitCode::FAILURE;
+        }
+    }
+    ExitCode::SUCCESS
+}
+
+#[expect(clippy::print_stdout, reason = "this is a command line")]
+fn one<M: SimMachine>(machine: Machine, options: Options) -> bool {
+    let name = machine.name();
+    let Options {
+        seed,
+        steps,
+        shards,
+    } = options;
+    let replay = format!(
+        "cargo xtask sim --machine {name} --seed {seed} --steps {steps} --shards {shards} --runs 1"
+    );
+    println!("{name}: seed {seed}, {steps} steps, {shards} shards at first");
+    let why = match catch_unwind(|| run::<M>(options)) {
+        Ok(Ok(report)) => {
+            println!("{name}: seed {seed} is fine: {report}");
+            return true;
+        }
+        Ok(Err(Failure {
+            violation,
+            step,
+            recent,
+        })) => format!("at step {step}: {violation}\nthe steps before: {recent:?}"),
+        Err(_) => "it panicked".to_owned(),
+    };
+    println!("{name}: seed {seed} FAILED {why}\nreplay: {replay}");
+    false
+}
+
+/// The panics a machine is asked for are caught; they are not worth a line each.
+fn quiet_deliberate_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let deliberate = info
+            .payload_as_str()
+            .is_some_and(|message| message == DELIBERATE);
+        if !deliberate {
+            usual(info);
+        }
+    }));
+}
+
+/// A seed that nobody chose, short enough to type.
+fn fresh_seed() -> u64 {
+    getrandom::u64().unwrap_or(1) % 1_000_000_000
+}

@@ -1,0 +1,127 @@
+//! What a run came to: counts of everything that happened, and a digest of all of it.
+
+use std::fmt;
+
+use interlock_actors::message::Answer;
+use interlock_domain::key::Kind;
+use interlock_domain::machine::Machine;
+use xxhash_rust::xxh3::xxh3_64_with_seed;
+
+use crate::node::Node;
+use crate::swarm::Step;
+
+/// See the module.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Of steps and records in order: equal for equal runs.
+    pub digest: u64,
+    /// Steps taken.
+    pub steps: u64,
+    /// Commits that landed.
+    pub commits: u64,
+    /// Records in them.
+    pub records: u64,
+    /// Answers that arrived.
+    pub answers: u64,
+    /// Answers of commands that were not decided.
+    pub undecided: u64,
+    /// Answers of commands whose decision panicked.
+    pub broken: u64,
+    /// Answers of commands that found a queue full.
+    pub busy: u64,
+    /// Commands whose client had gone.
+    pub gone: u64,
+    /// Entities lent to another shard.
+    pub loans: u64,
+    /// Waits for an entity that was away.
+    pub waits: u64,
+    /// Entities purged.
+    pub purged: u64,
+    /// Slices of snapshots.
+    pub slices: u64,
+    /// Snapshots completed.
+    pub seals: u64,
+    /// Truncations.
+    pub truncations: u64,
+    /// Commits that failed.
+    pub faults: u64,
+    /// Commits that failed and were in the log all the same.
+    pub landed_unknown: u64,
+    /// Ends of the process.
+    pub crashes: u64,
+    /// Moments of rest.
+    pub rests: u64,
+    /// Entities as the shards of this process counted them.
+    pub entities: [i64; Kind::ALL.len()],
+}
+
+impl Report {
+    /// Takes in a step.
+    pub fn step(&mut self, step: Step) {
+        self.steps += 1;
+        self.digest = self
+            .digest
+            .rotate_left(5)
+            .wrapping_mul(0x9e37_79b9_7f4a_7c15)
+            ^ step as u64;
+    }
+
+    /// Takes in bytes that reached the log.
+    pub fn mix(&mut self, bytes: &[u8]) {
+        self.digest = xxh3_64_with_seed(bytes, self.digest);
+    }
+
+    /// Takes in an answer.
+    pub fn answer<R: fmt::Debug>(&mut self, answer: &Answer<R>) {
+        self.mix(format!("{answer:?}").as_bytes());
+        match answer {
+            Answer::NotDecided(_) => self.undecided += 1,
+            Answer::Broken => self.broken += 1,
+            Answer::Busy => self.busy += 1,
+            Answer::Decided(_) | Answer::Unavailable => {}
+        }
+    }
+
+    /// Takes in what the shards counted.
+    pub fn finish<M: Machine>(&mut self, node: &mut Node<M>) {
+        for shard in &mut node.shards {
+            let stats = shard.take_stats();
+            self.gone += stats.gone;
+            self.loans += stats.loans;
+            self.waits += stats.waits;
+            self.purged += stats.purged;
+            for (sum, count) in self.entities.iter_mut().zip(stats.entities) {
+                *sum += count;
+            }
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{} commits, {} records, {} answers ({} undecided, {} broken, {} busy, {} gone), \
+             {} loans, {} waits, {} purged, {} slices, {} seals, {} truncations, {} crashes \
+             ({} in a commit, {} landed), {} rests, digest {:016x}",
+            self.commits,
+            self.records,
+            self.answers,
+            self.undecided,
+            self.broken,
+            self.busy,
+            self.gone,
+            self.loans,
+            self.waits,
+            self.purged,
+            self.slices,
+            self.seals,
+            self.truncations,
+            self.crashes,
+            self.faults,
+            self.landed_unknown,
+            self.rests,
+            self.digest
+        )
+    }
+}

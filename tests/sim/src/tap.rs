@@ -1,0 +1,154 @@
+//! A log that is watched: passes everything on and keeps what each commit held and came to.
+//!
+//! Also the view of a log without its snapshots, to replay it from the very start.
+
+use std::ops::ControlFlow;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use interlock_storage::{
+    AppendError, Capabilities, Commit, Coverage, Epoch, Group, HistoryDay, JournalSize, Landed,
+    Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo, VisitRow,
+};
+
+/// See the module.
+pub struct Tap {
+    inner: Arc<dyn Log>,
+    seen: Mutex<Vec<(Commit, bool)>>,
+    hide_snapshots: bool,
+}
+
+impl std::fmt::Debug for Tap {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Tap")
+    }
+}
+
+impl Tap {
+    /// Watches a log.
+    #[must_use]
+    pub fn new(inner: Arc<dyn Log>) -> Self {
+        Self {
+            inner,
+            seen: Mutex::new(Vec::new()),
+            hide_snapshots: false,
+        }
+    }
+
+    /// A log as if no snapshot had ever been taken.
+    #[must_use]
+    pub fn without_snapshots(inner: Arc<dyn Log>) -> Self {
+        Self {
+            inner,
+            seen: Mutex::new(Vec::new()),
+            hide_snapshots: true,
+        }
+    }
+
+    /// The commits since the last call, and whether the log took them.
+    pub fn take(&self) -> Vec<(Commit, bool)> {
+        std::mem::take(&mut self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(Commit, bool)>> {
+        self.seen.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Log for Tap {
+    fn acquire(&self, groups: &[Group]) -> Result<Vec<Owned>, LogError> {
+        self.inner.acquire(groups)
+    }
+
+    fn commit(&self, commit: &Commit) -> Result<(), AppendError> {
+        let result = self.inner.commit(commit);
+        self.lock().push((commit.clone(), result.is_ok()));
+        result
+    }
+
+    fn resolve(
+        &self,
+        group: Group,
+        epoch: Epoch,
+        sequence: Sequence,
+        records: &[u8],
+    ) -> Result<Landed, LogError> {
+        self.inner.resolve(group, epoch, sequence, records)
+    }
+
+    fn replay(
+        &self,
+        after: &Positions,
+        visit: &mut dyn FnMut(Replayed) -> ControlFlow<()>,
+    ) -> Result<(), LogError> {
+        self.inner.replay(after, visit)
+    }
+
+    fn snapshots(&self) -> Result<Vec<SnapshotInfo>, LogError> {
+        if self.hide_snapshots {
+            return Ok(Vec::new());
+        }
+        self.inner.snapshots()
+    }
+
+    fn read_snapshot(
+        &self,
+        info: &SnapshotInfo,
+        visit: &mut dyn FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<(), LogError> {
+        self.inner.read_snapshot(info, visit)
+    }
+
+    fn coverage(&self) -> Coverage {
+        self.inner.coverage()
+    }
+
+    fn truncate(&self, upto: &Positions, limit: usize) -> Result<bool, LogError> {
+        self.inner.truncate(upto, limit)
+    }
+
+    fn journal_size(&self) -> JournalSize {
+        self.inner.journal_size()
+    }
+
+    fn meta(&self, key: &[u8]) -> Result<Option<Vec<u8>>, LogError> {
+        self.inner.meta(key)
+    }
+
+    fn meta_scan(&self, prefix: &[u8]) -> Result<Vec<Row>, LogError> {
+        self.inner.meta_scan(prefix)
+    }
+
+    fn history_append(
+        &self,
+        day: HistoryDay,
+        rows: &[Row],
+        position: &Positions,
+    ) -> Result<(), LogError> {
+        self.inner.history_append(day, rows, position)
+    }
+
+    fn history_read(
+        &self,
+        day: HistoryDay,
+        from: &[u8],
+        visit: &mut VisitRow<'_>,
+    ) -> Result<(), LogError> {
+        self.inner.history_read(day, from, visit)
+    }
+
+    fn history_purge(&self, before: HistoryDay) -> Result<Vec<HistoryDay>, LogError> {
+        self.inner.history_purge(before)
+    }
+
+    fn history_position(&self) -> Result<Option<Positions>, LogError> {
+        self.inner.history_position()
+    }
+
+    fn free_bytes(&self) -> Option<u64> {
+        self.inner.free_bytes()
+    }
+
+    fn capabilities(&self) -> Capabilities {
+        self.inner.capabilities()
+    }
+}

@@ -1,0 +1,266 @@
+//! A whole run: one seed, a node that is started again and again, and everything that is checked.
+//!
+//! Here: the state of a run and its steps. In `world/`: what goes through the node (`flow`), the
+//! process's ends and starts (`life`), and moments of rest at which memory, log and model must
+//! agree (`rest`). One thread, one random source: the same seed is the same run.
+
+mod flow;
+mod life;
+mod rest;
+
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+use interlock_actors::bus::{NoticeReader, Notices};
+use interlock_actors::message::{ShardMessage, Waiter};
+use interlock_domain::key::SpaceId;
+use interlock_domain::machine::Versioned;
+use interlock_storage::{Fault, FaultPlan, FaultyLog};
+
+use crate::audit::audit;
+use crate::clock::Clocks;
+use crate::journal::Journal;
+use crate::machine::{Model, SimMachine, Ticket, Violation, violated};
+use crate::node::{From, Node};
+use crate::random::Random;
+use crate::report::Report;
+use crate::sink::{Left, Pile, Told};
+use crate::swarm::{Habits, Step};
+use crate::tap::Tap;
+use crate::tracker::Tracker;
+
+/// Most shards a node has.
+pub const SHARDS_MAX: u16 = 5;
+/// Steps between two audits.
+const AUDIT_EVERY: u64 = 64;
+/// Notices that may wait for their reader: all of a commit.
+const NOTICES: usize = 4_096;
+/// Steps kept for the report of a violation.
+const RECENT: usize = 40;
+
+/// What a run is made of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// The seed.
+    pub seed: u64,
+    /// How many steps.
+    pub steps: u64,
+    /// Shards of the first process; later ones have a number of their own.
+    pub shards: u16,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct World<M: SimMachine> {
+    options: Options,
+    habits: Habits,
+    schedule: Random,
+    asks: Random,
+    clocks: Clocks,
+    model: M::Model,
+    spaces: Vec<SpaceId>,
+    /// The newest rules of each space, and those before them.
+    rules: BTreeMap<SpaceId, [Arc<M::Policy>; 2]>,
+    disk: FaultyLog,
+    tap: Arc<Tap>,
+    node: Node<M>,
+    journal: Journal<M>,
+    tracker: Tracker<M::Reply>,
+    answers: Pile<Left<M::Reply>>,
+    notices: Notices<M::Notice>,
+    noticed: NoticeReader<M::Notice>,
+    told: Vec<Arc<Told>>,
+    next_ticket: Ticket,
+    next_request: u64,
+    fault: Option<Fault>,
+    step: u64,
+    next_rest: u64,
+    recent: VecDeque<Step>,
+    report: Report,
+}
+
+/// Runs one seed.
+///
+/// # Errors
+/// The violation, with the step it was seen at and the steps before it.
+pub fn run<M: SimMachine>(options: Options) -> Result<Report, Failure> {
+    let mut world = World::<M>::new(options);
+    match world.all_steps() {
+        Ok(()) => Ok(world.report),
+        Err(violation) => Err(Failure {
+            violation,
+            step: world.step,
+            recent: world.recent.into_iter().collect(),
+        }),
+    }
+}
+
+/// A run that went wrong.
+#[derive(Debug)]
+pub struct Failure {
+    /// What was seen.
+    pub violation: Violation,
+    /// At which step.
+    pub step: u64,
+    /// The steps before it.
+    pub recent: Vec<Step>,
+}
+
+impl<M: SimMachine> World<M> {
+    fn new(options: Options) -> Self {
+        let mut random = Random::new(options.seed);
+        let habits = Habits::new(&mut random.fork());
+        let mut asks = random.fork();
+        let mut schedule = random.fork();
+        let mut model = M::Model::new(&mut random.fork());
+        let spaces = model.spaces();
+        let rules = spaces.iter().map(|&space| {
+            let policy = Arc::new(model.policy(space, 1, &mut asks));
+            (space, [Arc::clone(&policy), policy])
+        });
+        let rules = rules.collect();
+        let disk = FaultyLog::new(FaultPlan::calm(random.draw()));
+        let tap = Arc::new(Tap::new(Arc::new(disk.clone())));
+        let notices = Notices::new(NOTICES);
+        let noticed = notices.subscribe();
+        let clocks = Clocks::new(usize::from(SHARDS_MAX), habits.skew_max_ms, habits.jumps);
+        let node = life::start(
+            &life::Start {
+                tap: &tap,
+                spaces: &spaces,
+                notices: &notices,
+                habits: &habits,
+                shards: options.shards,
+            },
+            &Journal::default(),
+            &mut schedule,
+        )
+        .expect("an empty log is an empty memory");
+        Self {
+            options,
+            clocks,
+            habits,
+            schedule,
+            asks,
+            model,
+            spaces,
+            rules,
+            disk,
+            tap,
+            node,
+            journal: Journal::default(),
+            tracker: Tracker::default(),
+            answers: Pile::default(),
+            notices,
+            noticed,
+            told: Vec::new(),
+            next_ticket: 1,
+            next_request: 1,
+            fault: None,
+            step: 0,
+            next_rest: 0,
+            recent: VecDeque::with_capacity(RECENT),
+            report: Report::default(),
+        }
+    }
+
+    fn all_steps(&mut self) -> Result<(), Violation> {
+        self.next_rest = self.rest_after();
+        while self.step < self.options.steps {
+            self.step += 1;
+            let step = self.habits.step(&mut self.schedule);
+            if self.recent.len() == RECENT {
+                self.recent.pop_front();
+            }
+            self.recent.push_back(step);
+            self.report.step(step);
+            self.clocks.pass(&mut self.schedule);
+            self.one_step(step)?;
+            if self.step.is_multiple_of(AUDIT_EVERY) {
+                audit(&self.node)?;
+            }
+            if self.step >= self.next_rest {
+                self.rest()?;
+                self.next_rest = self.rest_after();
+            }
+        }
+        self.rest()
+    }
+
+    fn rest_after(&mut self) -> u64 {
+        self.step + self.schedule.range(1..=self.habits.rest_every)
+    }
+
+    fn one_step(&mut self, step: Step) -> Result<(), Violation> {
+        match step {
+            Step::Submit => self.submit(),
+            Step::Deliver => {
+                self.node.deliver(&mut self.schedule);
+            }
+            Step::Turn => {
+                let shard = self.node.busy_shard(&mut self.schedule);
+                self.turn(shard)?;
+            }
+            Step::Commit => self.commit()?,
+            Step::Keep => self.keep(),
+            Step::Truncate => self.truncate()?,
+            Step::Clock => self.clocks.turn(&mut self.schedule),
+            Step::Sweep => {
+                let shard = self.schedule.index(self.node.shards.len());
+                self.node.send(From::Keeper, shard, ShardMessage::Sweep);
+            }
+            Step::SweepAll => self.sweep_all(),
+            Step::Policy => self.new_rules(),
+            Step::Leave => self.tracker.leave(&mut self.schedule),
+            Step::Crash => self.crash(None)?,
+            Step::Fault => {
+                let faults = [Fault::Full, Fault::Landed, Fault::Lost, Fault::Torn];
+                self.fault = Some(self.schedule.pick(&faults));
+            }
+        }
+        let early = self.answers.take();
+        if early.is_empty() {
+            return Ok(());
+        }
+        violated(
+            "C6",
+            format!("{} answers left outside a commit", early.len()),
+        )
+    }
+
+    fn sweep_all(&mut self) {
+        let told = Arc::new(Told::default());
+        self.told.push(Arc::clone(&told));
+        let shard = self.schedule.index(self.node.shards.len());
+        let message = ShardMessage::SweepAll(Waiter(told));
+        self.node.send(From::Keeper, shard, message);
+    }
+
+    /// A space gets new rules: shards learn them at different moments, and some clients go on with
+    /// the old ones for a while.
+    fn new_rules(&mut self) {
+        let space = self.schedule.pick(&self.spaces);
+        let Some([newest, before]) = self.rules.get_mut(&space) else {
+            return;
+        };
+        let version = newest.version() + 1;
+        let policy = Arc::new(self.model.policy(space, version, &mut self.asks));
+        *before = std::mem::replace(newest, policy);
+        let policy = Arc::clone(newest);
+        self.node.broadcast(|| ShardMessage::Policy {
+            space,
+            policy: Arc::clone(&policy),
+        });
+    }
+
+    /// Everybody who waited for a sweep was told, once.
+    fn waiters_told(&mut self) -> Result<(), Violation> {
+        for told in self.told.drain(..) {
+            if !told.done.load(Ordering::Relaxed) || told.again.load(Ordering::Relaxed) {
+                return violated("answers", format!("a sweep's waiter: {told:?}"));
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,228 @@
+//! What goes through a node: requests, turns, commits, answers, snapshots.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use interlock_actors::keeper::Order;
+use interlock_actors::message::{Answer, Frame, Monotonic, ShardMessage};
+use interlock_actors::placement::shard_of;
+use interlock_actors::plan::{Numbered, Request, plan};
+use interlock_domain::time::Timestamp;
+use interlock_storage::{Commit, Log};
+use tokio::sync::broadcast::error::TryRecvError;
+
+use super::World;
+use crate::machine::{Ask, Model, SimMachine, Violation, violated};
+use crate::node::From;
+use crate::sink::Client;
+
+impl<M: SimMachine> World<M> {
+    /// A client asks for one or more things at once.
+    pub(super) fn submit(&mut self) {
+        if self.tracker.open() as u64 >= self.habits.in_flight_max {
+            return;
+        }
+        let space = self.asks.pick(&self.spaces);
+        let which = usize::from(self.asks.chance(100));
+        let policy = Arc::clone(&self.rules[&space][which]);
+        let first = self.next_ticket;
+        let count = self.asks.range(1..=self.habits.commands_max);
+        let now = self.clocks.wall(0);
+        let commands: Vec<M::Command> = (first..first + count)
+            .map(|ticket| {
+                let ask = Ask {
+                    space,
+                    policy: &*policy,
+                    ticket,
+                    now,
+                };
+                self.model.ask(&ask, &mut self.asks)
+            })
+            .collect();
+        self.next_ticket += count;
+        let client = Arc::new(Client {
+            request: self.next_request,
+            pile: self.answers.clone(),
+            gone: AtomicBool::new(false),
+        });
+        self.next_request += 1;
+        let keys = commands.iter().map(M::keys).collect();
+        self.tracker.asked(Arc::clone(&client), first, keys);
+        let request = Request {
+            sink: client,
+            policy,
+            deadline: self.deadline(),
+            shards: self.node.count(),
+        };
+        let numbered = (0..).zip(commands);
+        let numbered = numbered.map(|(index, command)| Numbered { index, command });
+        self.route(first, &request, numbered.collect());
+    }
+
+    fn route(&mut self, first: u64, request: &Request<M>, commands: Vec<Numbered<M::Command>>) {
+        for transaction in plan(request, commands) {
+            let mut to = 0;
+            if let Some(place) = transaction.places.first() {
+                to = usize::from(place.shard);
+                for item in &transaction.items {
+                    let ticket = first + u64::from(item.reply_to.index);
+                    self.tracker.leads(ticket, place.key);
+                }
+            }
+            let message = ShardMessage::Work {
+                // The harshest router: one that knows no time.
+                time: Timestamp(0),
+                returns: Vec::new(),
+                transactions: vec![transaction],
+            };
+            self.node.send(From::Router, to, message);
+        }
+    }
+
+    fn deadline(&mut self) -> Monotonic {
+        if self.schedule.chance(self.habits.short_deadline) {
+            return Monotonic(self.clocks.mono().0 + self.schedule.below(50_000_000));
+        }
+        Monotonic(u64::MAX)
+    }
+
+    /// One shard takes a turn.
+    pub(super) fn turn(&mut self, shard: usize) -> Result<(), Violation> {
+        let before = self.node.shards[shard].now();
+        let wall = self.clocks.wall(shard);
+        self.node.turn(shard, wall, self.clocks.mono());
+        let after = self.node.shards[shard].now();
+        if after < before {
+            return violated("time", format!("shard {shard} went back from {before:?}"));
+        }
+        Ok(())
+    }
+
+    /// The committer writes some of the frames that wait, the oldest first.
+    pub(super) fn commit(&mut self) -> Result<(), Violation> {
+        if self.node.frames.is_empty() {
+            return Ok(());
+        }
+        let count = 1 + self.schedule.index(self.node.frames.len());
+        self.commit_frames(count)
+    }
+
+    /// The committer writes this many frames.
+    pub(super) fn commit_frames(&mut self, count: usize) -> Result<(), Violation> {
+        let frames: Vec<Frame<M>> = self.node.frames.drain(..count).collect();
+        if let Some(fault) = self.fault
+            && !frames.iter().all(Frame::writes_nothing)
+        {
+            self.disk.script(fault);
+            self.fault = None;
+        }
+        let result = self.node.committer.commit(frames, self.clocks.mono());
+        let mut uncertain = None;
+        for (commit, landed) in self.tap.take() {
+            if landed {
+                self.landed(&commit)?;
+            } else {
+                uncertain = Some(commit);
+            }
+        }
+        self.announce()?;
+        self.release(result.is_err())?;
+        if result.is_ok() {
+            return Ok(());
+        }
+        self.report.faults += 1;
+        self.crash(uncertain)
+    }
+
+    /// A commit is in the log: the journal and the model learn what it holds.
+    pub(super) fn landed(&mut self, commit: &Commit) -> Result<(), Violation> {
+        self.report.commits += 1;
+        for append in &commit.appends {
+            self.report.mix(&append.records);
+            for record in self.journal.decode(append)? {
+                self.report.records += 1;
+                let ticket = record.note.as_ref().and_then(M::Model::ticket);
+                if let Some(ticket) = ticket {
+                    for key in self.tracker.written(ticket)? {
+                        let last = self.journal.time(key);
+                        if record.time < last {
+                            let seen = format!("command {ticket} was decided before {key:?}");
+                            return violated("time", seen);
+                        }
+                    }
+                }
+                self.journal.take(append, &record)?;
+                self.model.written(&record)?;
+            }
+        }
+        self.report.slices += commit.slices.len() as u64;
+        self.report.seals += commit.seals.len() as u64;
+        Ok(())
+    }
+
+    fn announce(&mut self) -> Result<(), Violation> {
+        loop {
+            match self.noticed.try_recv() {
+                Ok(one) => self.model.noticed(one.group, one.sequence, &one.notice)?,
+                Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(()),
+                Err(TryRecvError::Lagged(missed)) => {
+                    return violated("answers", format!("{missed} notices in one commit"));
+                }
+            }
+        }
+    }
+
+    /// What the commit released.
+    fn release(&mut self, failed: bool) -> Result<(), Violation> {
+        for (request, index, answer) in self.answers.take() {
+            let ticket = self.tracker.answered(request, index)?;
+            let unavailable = matches!(answer, Answer::Unavailable);
+            if failed != unavailable {
+                let seen = format!("command {ticket}: {answer:?} by a commit (failed: {failed})");
+                return violated("C6", seen);
+            }
+            if !failed {
+                self.report.answers += 1;
+                self.report.answer(&answer);
+                self.model.answered(ticket, &answer)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The keeper says what to snapshot next.
+    pub(super) fn keep(&mut self) {
+        let size = self.disk.journal_size();
+        let now = self.clocks.mono();
+        let Some(order) = self.node.committer.keeper().poll(now, size) else {
+            return;
+        };
+        let (partition, message) = match order {
+            Order::Begin {
+                partition,
+                snapshot,
+                position,
+            } => (
+                partition,
+                ShardMessage::SnapshotBegin {
+                    partition,
+                    snapshot,
+                    position,
+                },
+            ),
+            Order::Slice(partition) => (partition, ShardMessage::SnapshotSlice(partition)),
+        };
+        let to = usize::from(shard_of(partition, self.node.count()));
+        self.node.send(From::Keeper, to, message);
+    }
+
+    /// Journal and old snapshots give way, some of them.
+    pub(super) fn truncate(&mut self) -> Result<(), Violation> {
+        let limit = 1 + self.schedule.index(40);
+        if self.node.committer.keeper().truncation_due() {
+            self.report.truncations += 1;
+        }
+        self.node.committer.truncate(limit)?;
+        Ok(())
+    }
+}
