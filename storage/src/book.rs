@@ -74,6 +74,9 @@ impl Book {
                 });
             }
         }
+        if commit.slices.is_empty() && commit.seals.is_empty() {
+            return Ok(());
+        }
         let mut building = self.building.clone();
         for slice in &commit.slices {
             self.check_slice(slice, &mut building)?;

@@ -8,6 +8,7 @@ use std::collections::VecDeque;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use sled::Batch;
@@ -35,6 +36,9 @@ pub(super) struct History {
     options: StoreOptions,
     /// The open days, the one used last in front.
     days: Mutex<VecDeque<(HistoryDay, Store)>>,
+    /// A write or sync has failed. Final for all days, also for one that is closed and opened
+    /// again: the kernel may have dropped pages that later reads would need.
+    has_failed: AtomicBool,
 }
 
 impl History {
@@ -47,6 +51,7 @@ impl History {
                 ..options.clone()
             },
             days: Mutex::new(VecDeque::with_capacity(OPEN_MAX)),
+            has_failed: AtomicBool::new(false),
         };
         for name in history.names()? {
             if name.starts_with(PURGING) {
@@ -58,7 +63,14 @@ impl History {
 
     /// Writes rows durably.
     pub(super) fn append(&self, day: HistoryDay, rows: &[Row]) -> Result<(), LogError> {
-        self.with_day(day, true, |store| {
+        if self.has_failed.load(Ordering::Acquire) {
+            let why = "an earlier write of history has failed";
+            return Err(LogError::Io(why.to_owned()));
+        }
+        if rows.is_empty() {
+            return Ok(());
+        }
+        let outcome = self.with_day(day, true, |store| {
             let mut batch = Batch::default();
             let mut bytes = 0;
             for (key, value) in rows {
@@ -76,8 +88,11 @@ impl History {
                 .write(batch)
                 .and_then(|()| store.sync())
                 .map_err(LogError::Io)
-        })
-        .map(|_| ())
+        });
+        if outcome.is_err() {
+            self.has_failed.store(true, Ordering::Release);
+        }
+        outcome.map(|_| ())
     }
 
     /// Reads at most a page of rows from a key on; empty when there are no more.

@@ -1,15 +1,17 @@
-//! A process killed in the middle of its commits, with its acknowledgements as the oracle.
+//! A process that ends in the middle of its commits, with its acknowledgements as the oracle: it is
+//! killed, or there is no room for its file.
 //!
 //! The kernel keeps what was written before the kill, in order. Where the file system orders
 //! writes (`Recovery::writes_are_ordered`) this is also all that a power cut can leave, but for the
 //! write it interrupts.
 
 use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::{A, acquired};
-use crate::log::{Commit, Log, Positions, Sequence};
-use crate::suite::support::{Rng, append, body, partition, places, snapshot, truncate_all};
+use crate::log::{AppendError, Commit, Log, LogError, Sequence};
+use crate::suite::support::{Rng, append, body, partition, places, snapshot};
 use crate::{SledLog, SledOptions};
 
 const DIR_VARIABLE: &str = "INTERLOCK_KILLED_DIR";
@@ -44,16 +46,79 @@ fn commits_until_it_is_killed() {
             };
         }
         commit.appends = vec![append(&owned, &[0], length)];
-        log.commit(&commit).expect("the commit is in order");
+        match log.commit(&commit) {
+            Ok(()) => say(&format!("ack {}\n", sequence.0)),
+            Err(AppendError::Unknown(_)) => {
+                let again = log.commit(&commit);
+                assert!(matches!(again, Err(AppendError::Unknown(_))), "it is final");
+                say("unknown\n");
+                return;
+            }
+            Err(error) => panic!("{error}"),
+        }
         owned.last = sequence;
-        let line = format!("ack {}\n", sequence.0);
-        let mut out = std::io::stdout().lock();
-        out.write_all(line.as_bytes()).expect("somebody reads it");
-        out.flush().expect("somebody reads it");
         if sequence.0.is_multiple_of(9) {
-            truncate_all(&log, &log.coverage().positions(), 50);
+            let upto = log.coverage().positions();
+            loop {
+                match log.truncate(&upto, 50) {
+                    Ok(true) => {}
+                    Ok(false) => break,
+                    Err(LogError::Io(_)) => return say("unknown\n"),
+                    Err(error) => panic!("{error}"),
+                }
+            }
         }
     }
+}
+
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    out.write_all(line.as_bytes()).expect("somebody reads it");
+    out.flush().expect("somebody reads it");
+}
+
+/// Everything acknowledged is there, and at most the one commit in flight beside it.
+fn expect_all(dir: &Path, acknowledged: u64, place: &str) {
+    let log = SledLog::open(dir, &SledOptions::default())
+        .unwrap_or_else(|error| panic!("{place}: {error}"));
+    let last = acquired(&log).last.0;
+    assert!(last >= acknowledged, "{place}: {last} < {acknowledged}");
+    assert!(last <= acknowledged + 1, "{place}: one was in flight");
+    let value = log.meta(b"last").expect("it can be read");
+    assert_eq!(value, Some(last.to_be_bytes().to_vec()), "{place}");
+    let found = places(&log);
+    let first = found.first().map_or(last + 1, |place| place.1.0);
+    let expected: Vec<_> = (first..=last).map(|s| (A, Sequence(s))).collect();
+    assert_eq!(found, expected, "{place}");
+    let covered = log.coverage().truncatable(A);
+    assert!(Sequence(first) <= covered.next(), "{place}");
+}
+
+/// A limit on the size of files makes writes fail as a full disk does, and needs no privilege.
+#[test]
+fn nothing_acknowledged_is_lost_when_there_is_no_room() {
+    let root = tempfile::tempdir().expect("a directory");
+    let dir = root.path().join("log");
+    let script = "trap '' XFSZ; ulimit -f 5000; exec \"$0\" \"$@\"";
+    let outcome = Command::new("sh")
+        .args(["-c", script])
+        .arg(std::env::current_exe().expect("this binary has a path"))
+        .args([THIS, "--exact", "--nocapture", "--test-threads=1"])
+        .env(DIR_VARIABLE, &dir)
+        .env(COMMITS_VARIABLE, "5000")
+        .output()
+        .expect("sh can be run");
+    let said = String::from_utf8_lossy(&outcome.stdout);
+    let errors = String::from_utf8_lossy(&outcome.stderr);
+    assert!(outcome.status.success(), "{said}{errors}");
+    assert!(said.lines().any(|line| line == "unknown"), "{said}{errors}");
+    let mut acknowledged = said.lines().rev().filter_map(|l| l.strip_prefix("ack "));
+    let last = acknowledged.next().expect("there was room for some");
+    expect_all(
+        &dir,
+        last.parse().expect("it is a number"),
+        "after the error",
+    );
 }
 
 #[test]
@@ -85,23 +150,7 @@ fn nothing_acknowledged_is_lost_when_the_process_is_killed() {
             }
         }
         child.wait().expect("it has ended");
-        let log = SledLog::open(&dir, &SledOptions::default())
-            .unwrap_or_else(|error| panic!("round {round}: {error}"));
-        let last = acquired(&log).last.0;
-        assert!(
-            last >= acknowledged,
-            "round {round}: {last} < {acknowledged}"
-        );
-        assert!(last <= acknowledged + 1, "round {round}: one was in flight");
-        let value = log.meta(b"last").expect("it can be read");
-        assert_eq!(value, Some(last.to_be_bytes().to_vec()), "round {round}");
-        let found = places(&log);
-        let first = found.first().map_or(last + 1, |place| place.1.0);
-        let expected: Vec<_> = (first..=last).map(|s| (A, Sequence(s))).collect();
-        assert_eq!(found, expected, "round {round}");
-        let covered = log.coverage().truncatable(A);
-        assert!(Sequence(first) <= covered.next(), "round {round}");
-        truncate_all(&log, &Positions::new(), 10);
+        expect_all(&dir, acknowledged, &format!("round {round}"));
     }
     assert!(acknowledged > 60, "{acknowledged}");
 }

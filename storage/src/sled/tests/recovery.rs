@@ -346,6 +346,28 @@ fn an_unsound_store_refuses_everything_after() {
 }
 
 #[test]
+fn a_failed_sync_of_history_is_final_for_history_only() {
+    let root = tempfile::tempdir().expect("a directory");
+    let factory = SledFactory::new(root.path());
+    let log = open(&factory);
+    let mut owned = acquired(&log);
+    let append = |day: i32| {
+        let row = (vec![1], vec![2]);
+        log.history_append(crate::HistoryDay(day), &[row], &Positions::new())
+    };
+    append(1).expect("rows can be written");
+    let model = factory.model().expect("it has one");
+    model.fail_syncs(true);
+    append(1).expect_err("the sync has failed");
+    model.fail_syncs(false);
+    for day in 0..6 {
+        append(day).expect_err("the failure is final");
+    }
+    commit_one(&log, &mut owned, 10);
+    assert!(!log.has_failed());
+}
+
+#[test]
 fn landmarks_are_what_was_written() {
     let (_root, factory) = factory();
     let log = open(&factory);
