@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod contract;
+#[cfg(test)]
 mod decisions;
 #[cfg(test)]
 mod declarations;

@@ -1,0 +1,392 @@
+//! Bodies against the published contract, which the test set-up fetches and nobody commits.
+//!
+//! Here: as much of JSON Schema as the contract uses. Both ways: what the server answers is of its
+//! schema, and what breaks the schema of a request is refused.
+
+use std::path::{Path, PathBuf};
+
+use interlock_wire::time;
+use interlock_wire::value::{Hash32, Uuid, is_name};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+use crate::node::{BATCH, CHECK, DECLARE, EFFECTS, Node, check, check_with, fresh, phone};
+
+/// The contract, or `None` where it was not fetched and this is not a run that must have it.
+fn contract() -> Option<Value> {
+    let folder = std::env::var_os("INTERLOCK_OPENAPI").map_or_else(
+        || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/openapi"),
+        PathBuf::from,
+    );
+    match std::fs::read(folder.join("cell.json")) {
+        Ok(text) => Some(serde_json::from_slice(&text).expect("the contract is JSON")),
+        Err(_) if std::env::var_os("CI").is_some() => {
+            panic!("the contract is missing; run `cargo xtask test`, which fetches it")
+        }
+        Err(_) => {
+            eprintln!("skipped: the contract is missing; `cargo xtask test` fetches it");
+            None
+        }
+    }
+}
+
+/// Why a value is not of the named schema.
+fn fault(contract: &Value, name: &str, value: &Value) -> Option<String> {
+    validate(contract, &contract["components"]["schemas"][name], value).err()
+}
+
+fn validate(contract: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    if let Some(reference) = schema["$ref"].as_str() {
+        let target = contract.pointer(reference.trim_start_matches('#'));
+        return validate(contract, target.expect("a schema that is there"), value);
+    }
+    for several in ["anyOf", "oneOf"] {
+        if let Some(options) = schema[several].as_array() {
+            let fits = |option: &Value| validate(contract, option, value).is_ok();
+            return if options.iter().any(fits) {
+                Ok(())
+            } else {
+                Err(format!("{value} is none of {several}"))
+            };
+        }
+    }
+    keep(
+        schema["const"].is_null() || schema["const"] == *value,
+        schema,
+        value,
+    )?;
+    let listed = schema["enum"].as_array();
+    keep(
+        listed.is_none_or(|listed| listed.contains(value)),
+        schema,
+        value,
+    )?;
+    match schema["type"].as_str() {
+        Some("object") => object(contract, schema, value),
+        Some("array") => {
+            let items = value
+                .as_array()
+                .ok_or_else(|| format!("{value} is no list"))?;
+            keep(
+                within(schema, "minItems", "maxItems", items.len() as f64),
+                schema,
+                value,
+            )?;
+            items
+                .iter()
+                .try_for_each(|item| validate(contract, &schema["items"], item))
+        }
+        Some("string") => text(schema, value),
+        Some("integer") => {
+            let number = value.as_f64().filter(|number| number.fract() == 0.0);
+            keep(
+                number.is_some_and(|number| within(schema, "minimum", "maximum", number)),
+                schema,
+                value,
+            )
+        }
+        Some("number") => keep(value.is_number(), schema, value),
+        Some("boolean") => keep(value.is_boolean(), schema, value),
+        Some("null") => keep(value.is_null(), schema, value),
+        Some(other) => panic!("a type this test does not know: {other}"),
+        None => Ok(()),
+    }
+}
+
+fn object(contract: &Value, schema: &Value, value: &Value) -> Result<(), String> {
+    let members = value
+        .as_object()
+        .ok_or_else(|| format!("{value} is no object"))?;
+    for name in schema["required"].as_array().into_iter().flatten() {
+        let name = name.as_str().unwrap();
+        keep(
+            members.contains_key(name),
+            &json!({"required": name}),
+            value,
+        )?;
+    }
+    for (name, member) in members {
+        let known = &schema["properties"][name];
+        let other = &schema["additionalProperties"];
+        if !known.is_null() {
+            validate(contract, known, member)?;
+        } else if other.is_object() {
+            validate(contract, other, member)?;
+        } else if *other == json!(false) {
+            return Err(format!("{value} has the unknown member {name}"));
+        }
+    }
+    Ok(())
+}
+
+fn text(schema: &Value, value: &Value) -> Result<(), String> {
+    let text = value
+        .as_str()
+        .ok_or_else(|| format!("{value} is no text"))?;
+    keep(
+        within(
+            schema,
+            "minLength",
+            "maxLength",
+            text.chars().count() as f64,
+        ),
+        schema,
+        value,
+    )?;
+    let matches = match schema["pattern"].as_str() {
+        None => true,
+        Some("^[a-z][a-z0-9_]{0,39}$") => is_name(text),
+        Some("^[A-Za-z0-9_-]{43}$") => Hash32::parse(text).is_some(),
+        Some("^([01][0-9]|2[0-3]):[0-5][0-9]$") => time::is_time_of_day(text),
+        Some(r"^nct1\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{86}$") => text.starts_with("nct1."),
+        Some(other) => panic!("a pattern this test does not know: {other}"),
+    };
+    keep(matches, schema, value)?;
+    match schema["format"].as_str() {
+        Some("uuid") => keep(Uuid::parse(text).is_some(), schema, value),
+        Some("date-time") => keep(time::parse(text).is_some(), schema, value),
+        Some(_) | None => Ok(()),
+    }
+}
+
+fn within(schema: &Value, min: &str, max: &str, number: f64) -> bool {
+    schema[min].as_f64().is_none_or(|min| min <= number)
+        && schema[max].as_f64().is_none_or(|max| number <= max)
+}
+
+fn keep(holds: bool, schema: &Value, value: &Value) -> Result<(), String> {
+    holds
+        .then_some(())
+        .ok_or_else(|| format!("{value} breaks {schema}"))
+}
+
+#[test]
+fn w12_every_answer_is_of_its_schema() {
+    let Some(contract) = contract() else { return };
+    let node = Node::start();
+    let is = |name: &str, value: &Value| assert_eq!(fault(&contract, name, value), None, "{value}");
+    let value = "+5511955550000";
+    let effect = fresh("effect");
+    let mut checks = Vec::new();
+    for purpose in [
+        "service",
+        "marketing",
+        "retention",
+        "retention",
+        "collection",
+    ] {
+        for channel in ["whatsapp", "sms", "always_quiet", "voice"] {
+            for direction in ["outbound", "inbound"] {
+                checks.push(check_with(&json!({"purpose": purpose, "channel": channel,
+                    "direction": direction, "subject": phone(value), "effect_key": effect})));
+                checks.push(check_with(&json!({"purpose": purpose, "channel": channel,
+                    "direction": direction, "subject": phone(value)})));
+            }
+        }
+    }
+    is(
+        "CheckBatchResponse",
+        &node.post(BATCH, &json!({"checks": checks})).ok(),
+    );
+    let window = json!({"from": "11:00", "to": "13:30", "tz": "UTC"});
+    for detail in [
+        json!({"purpose": "any", "reason": "opt_out", "window": window, "channel": "voice"}),
+        json!({"purpose": "marketing", "reason": "cooling_off"}),
+    ] {
+        is(
+            "DeclareResult",
+            &node.declare_for(value, "suppression.added", &detail).ok(),
+        );
+    }
+    let contact = json!({"channel": "whatsapp", "purpose": "service"});
+    is(
+        "DeclareResult",
+        &node.declare_for(value, "contact.made", &contact).ok(),
+    );
+    for check in &checks {
+        is("CheckResult", &node.check(check));
+    }
+    let reserve = json!({"effect_key": fresh("effect"), "kind": "filing"});
+    let reserved = node.post(EFFECTS, &reserve).ok();
+    is("Effect", &reserved);
+    let settle = format!(
+        "{EFFECTS}/{}/settle",
+        reserved["effect_id"].as_str().unwrap()
+    );
+    for state in ["unknown_outcome", "done"] {
+        is(
+            "Effect",
+            &node
+                .post(&settle, &json!({"attempt": 1, "state": state}))
+                .ok(),
+        );
+    }
+    is("Effect", &node.post(EFFECTS, &reserve).ok());
+    is(
+        "Problem",
+        &node.post(CHECK, &json!({})).problem(422, "invalid_input"),
+    );
+}
+
+/// Values around the edges of the contract's rules.
+fn edge() -> impl Strategy<Value = Value> {
+    let texts = [
+        "",
+        "a",
+        "A",
+        "_",
+        "a_1",
+        "é",
+        "service",
+        "whatsapp",
+        "outbound",
+        "delivery",
+        "done",
+        "phone_e164",
+        "08:00",
+        "24:00",
+        "2026-11-30T12:00:00Z",
+        "2026-11-30",
+        "marketing",
+        "opt_out",
+    ];
+    prop_oneof![
+        proptest::sample::select(texts.to_vec()).prop_map(|text| json!(text)),
+        proptest::sample::select(vec![40_usize, 41, 43, 256, 257, 320, 321, 512, 513])
+            .prop_map(|length| json!("a".repeat(length))),
+        proptest::sample::select(vec![
+            json!(null),
+            json!(true),
+            json!(0),
+            json!(1),
+            json!(-1),
+            json!(1.0),
+            json!(1.5),
+            json!(1e300),
+            json!([]),
+            json!({}),
+            json!([1, 7]),
+            json!([8])
+        ]),
+        Just(json!({"type": "deal", "namespace": "crm", "id": "7"})),
+        Just(json!({"type": "email", "value": "a@b.io", "scope": null})),
+        Just(json!("0192e2a0-0000-7000-8000-000000000001")),
+    ]
+}
+
+/// A request of the contract and the route that takes it.
+fn requests() -> Vec<(&'static str, &'static str, Value)> {
+    let window = json!({"from": "11:00", "to": "13:30", "tz": "UTC", "days": [1]});
+    let declare = |kind: &str, detail: Value| json!({"kind": kind, "agent": "a", "subject": phone("+5511955550001"), "detail": detail});
+    vec![
+        ("CheckRequest", CHECK, check()),
+        ("CheckBatchRequest", BATCH, json!({"checks": [check()]})),
+        (
+            "EffectReserve",
+            EFFECTS,
+            json!({"effect_key": "k", "kind": "notice", "cost_units": 1}),
+        ),
+        (
+            "ContactMade",
+            DECLARE,
+            declare(
+                "contact.made",
+                json!({"channel": "whatsapp", "purpose": "service", "unchecked": true}),
+            ),
+        ),
+        (
+            "EffectDeclared",
+            DECLARE,
+            declare(
+                "effect",
+                json!({"effect_key": "k", "attempt": 1, "state": "done"}),
+            ),
+        ),
+        (
+            "SuppressionAdded",
+            DECLARE,
+            declare(
+                "suppression.added",
+                json!({"purpose": "any", "reason": "opt_out", "window": window}),
+            ),
+        ),
+        (
+            "SuppressionLifted",
+            DECLARE,
+            declare("suppression.lifted", json!({"purpose": "any"})),
+        ),
+    ]
+}
+
+/// Sets, adds or takes out a member somewhere inside.
+fn mutate(value: &mut Value, path: &[prop::sample::Index], name: &str, edge: &Value) {
+    let Some((step, rest)) = path.split_first() else {
+        return;
+    };
+    match value {
+        Value::Object(members) if !members.is_empty() => {
+            let names: Vec<String> = members.keys().cloned().collect();
+            let chosen = step.get(&names).clone();
+            let inner = members.get_mut(&chosen).unwrap();
+            if !rest.is_empty() && (inner.is_object() || inner.is_array()) {
+                mutate(inner, rest, name, edge);
+            } else if edge == &json!({}) {
+                members.remove(&chosen);
+            } else if edge == &json!([]) {
+                members.insert(name.to_owned(), edge.clone());
+            } else {
+                members.insert(chosen, edge.clone());
+            }
+        }
+        Value::Array(items) if !items.is_empty() => {
+            let at = step.index(items.len());
+            mutate(&mut items[at], rest, name, edge);
+        }
+        Value::Object(_)
+        | Value::Array(_)
+        | Value::Null
+        | Value::Bool(_)
+        | Value::Number(_)
+        | Value::String(_) => *value = edge.clone(),
+    }
+}
+
+/// W4, W10, W11: what the contract refuses is 422; what it allows is refused only by the space's rules
+/// or by what the words of a member say beyond their form.
+#[test]
+fn w4_a_request_is_refused_where_the_contract_refuses_it() {
+    let Some(contract) = contract() else { return };
+    let node = Node::start();
+    let requests = requests();
+    for (schema, path, request) in &requests {
+        assert_eq!(fault(&contract, schema, request), None);
+        node.post(path, request).ok();
+    }
+    let names = [
+        "channel", "task", "scope", "subject", "extra", "agent", "until", "fact",
+    ];
+    let mutation = (
+        any::<prop::sample::Index>(),
+        proptest::collection::vec(any::<prop::sample::Index>(), 1..5),
+        proptest::sample::select(names.to_vec()),
+        edge(),
+    );
+    let config = ProptestConfig::with_cases(1_500);
+    proptest!(config, |((request, path, name, edge) in mutation)| {
+        let (schema, route, original) = request.get(&requests);
+        let mut sent = original.clone();
+        mutate(&mut sent, &path, name, &edge);
+        let answer = node.post(route, &sent);
+        let expected = fault(&contract, schema, &sent);
+        if let Some(fault) = expected {
+            prop_assert_eq!(answer.status, 422, "{}: {}", sent, fault);
+        } else if answer.status == 422 {
+            let detail = answer.json()["detail"].as_str().unwrap().to_owned();
+            let beyond = ["the space declares", "IANA", "must differ", "destination can be",
+                "phone number or an e-mail"];
+            prop_assert!(beyond.iter().any(|word| detail.contains(word)), "{}: {}", sent, detail);
+        } else {
+            prop_assert!(matches!(answer.status, 200 | 201 | 409), "{}", answer.status);
+        }
+    });
+}
