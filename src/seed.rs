@@ -4,7 +4,7 @@
 //! it: a space that does not exist is made whole, one that exists is left as it is. Not here: how a
 //! space is stored (`registry`). Called by `serve`.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::path::Path;
 
@@ -117,9 +117,9 @@ impl Seed {
             let name = space.name.clone();
             new_space(space).map_err(|what| format!("space `{name}`: {what}"))
         });
-        Ok(Self {
-            spaces: spaces.collect::<Result<_, _>>()?,
-        })
+        let spaces: Vec<NewSpace> = spaces.collect::<Result<_, String>>()?;
+        apart(&spaces)?;
+        Ok(Self { spaces })
     }
 
     /// Makes the spaces that do not exist; answers a line on each space.
@@ -167,7 +167,30 @@ fn new_space(space: Space) -> Result<NewSpace, String> {
         coordination: space.coordination.unwrap_or_else(policy::default_document),
     };
     new.check()?;
+    // A document that is refused is refused before anything is made.
+    policy::build(&new.coordination, 1, &new.vault)?;
     Ok(new)
+}
+
+/// No two spaces are one, and no key is of two sources.
+fn apart(spaces: &[NewSpace]) -> Result<(), String> {
+    let mut ids = BTreeSet::new();
+    let mut keys = BTreeSet::new();
+    for space in spaces {
+        let name = &space.name;
+        if !ids.insert(space.id) {
+            return Err(format!("space `{name}`: its id is there twice"));
+        }
+        for key in space.sources.iter().flat_map(|source| &source.keys) {
+            if !keys.insert(key.text.reveal()) {
+                let id = &key.text.key_id;
+                return Err(format!(
+                    "space `{name}`: the key `{id}` belongs to another source"
+                ));
+            }
+        }
+    }
+    Ok(())
 }
 
 fn new_source(source: Source) -> Result<NewSource, String> {
@@ -247,5 +270,20 @@ mod tests {
         assert!(refused("[\"coordinate\"]", "[\"x\"]").contains("unknown scope `x`"));
         assert!(refused("[\"analysis\"]", "[\"x\"]").contains("unknown role `x`"));
         assert!(refused("a2tra2tra2t", "a2tra").contains("32 bytes"));
+        assert!(refused("\"open\"", "\"ajar\"").contains("space `one`: coordination"));
+    }
+
+    #[test]
+    fn refuses_what_is_there_twice() {
+        let space = JSON
+            .trim_start_matches("{\"spaces\": [")
+            .trim_end_matches("]}");
+        let twice = |other: &str| {
+            let file = format!("{{\"spaces\": [{space}, {other}]}}");
+            Seed::parse(&file, false).unwrap_err()
+        };
+        assert!(twice(space).ends_with("its id is there twice"));
+        let other = space.replace("a004", "a005");
+        assert!(twice(&other).ends_with("the key `a` belongs to another source"));
     }
 }

@@ -64,6 +64,7 @@ fn a_seed_that_is_wrong_is_refused_before_anything_is_made() {
     let setup = Setup::new().seed(&SEED.replace("\"closed\"", "\"shut\""));
     let refused = setup.start_refused();
     assert_eq!(refused.code, Some(11), "{refused:?}");
+    assert!(!setup.data().path().exists(), "nothing was made");
     let setup = Setup::new().seed(&SEED.replace("\"vault\"", "\"volt\""));
     let refused = setup.start_refused();
     assert_eq!(refused.code, Some(11), "{refused:?}");
