@@ -136,8 +136,14 @@ impl Config {
                     .to_owned(),
             );
         }
-        if limits.batch_bytes_max > limits.bytes_in_flight_max {
-            return Err("[limits] batch_bytes_max is above bytes_in_flight_max".to_owned());
+        let bounds = [
+            ("bodies_bytes_max", limits.bodies_bytes_max),
+            ("bytes_in_flight_max", limits.bytes_in_flight_max),
+        ];
+        for (name, bound) in bounds {
+            if limits.batch_bytes_max > bound || limits.body_bytes_max > bound {
+                return Err(format!("[limits] {name} is below what one body may have"));
+            }
         }
         let memory = self.memory.memory_bytes_max;
         if memory != 0 && memory < MEMORY_BYTES_MIN {

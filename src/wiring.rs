@@ -19,7 +19,7 @@ use interlock_api::limits::{ApiLimits, ListenOptions};
 use interlock_api::state::{AppState, Readiness, TestClock};
 use interlock_domain::contact::Contact;
 use interlock_storage::run_mark::{RunMark, RunState};
-use interlock_storage::{Log, MemoryLog, SledLog, SledOptions};
+use interlock_storage::{Log, MemoryLog, Recovery, SledLog, SledOptions};
 
 use self::clock::MovedClock;
 use crate::config::{Config, Storage};
@@ -82,7 +82,21 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
         ..SledOptions::default()
     };
     let log = SledLog::open(&dir, &options).map_err(log_stop::read)?;
-    let recovery = log.recovery();
+    let notes = notes(log.recovery());
+    let (mut mark, last_run) = RunMark::open(&data.join(RUN_FILE)).map_err(log_stop::read)?;
+    mark.note(RunState::default());
+    Ok(Opened {
+        log: Arc::new(log),
+        data: Some(data.to_path_buf()),
+        last_run,
+        mark: Some(mark),
+        found,
+        notes,
+    })
+}
+
+/// What opening did, in lines for the operator.
+fn notes(recovery: &Recovery) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((commit, what)) = &recovery.torn {
         notes.push(format!(
@@ -94,22 +108,25 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
             "log: commits {first} to {last} are given up, as --accept-truncation asked"
         ));
     }
+    if recovery.segments_cleared > 0 {
+        let cleared = recovery.segments_cleared;
+        notes.push(format!(
+            "log: {cleared} parts that a power cut left beyond its end are cleared"
+        ));
+    }
     for path in &recovery.moved_aside {
         let path = path.display();
         notes.push(format!(
             "log: a half-written file was moved aside to {path}"
         ));
     }
-    let (mut mark, last_run) = RunMark::open(&data.join(RUN_FILE)).map_err(log_stop::read)?;
-    mark.note(RunState::default());
-    Ok(Opened {
-        log: Arc::new(log),
-        data: Some(data.to_path_buf()),
-        last_run,
-        mark: Some(mark),
-        found,
-        notes,
-    })
+    if !recovery.writes_are_ordered {
+        tracing::warn!(
+            "the file system does not write the log in order: after a power cut during a large \
+             commit, on a disk with a volatile cache, it may not open; keep it on ext4 or xfs"
+        );
+    }
+    notes
 }
 
 /// How the run before this one ended.
@@ -207,8 +224,8 @@ fn api_limits(config: &Config) -> ApiLimits {
         body_read_ms_max: config.deadlines.body_read_ms_max,
         body_bytes_max: size(config.limits.body_bytes_max),
         batch_bytes_max: size(config.limits.batch_bytes_max),
+        bodies_bytes_max: size(config.limits.bodies_bytes_max),
         retry_after_s: u32::try_from(config.limits.retry_after_s).unwrap_or(u32::MAX),
-        ..ApiLimits::default()
     }
 }
 

@@ -9,6 +9,8 @@ section! {
         body_bytes_max: u64 = integer(65_536, 16_384, 16_777_216),
         /// Bytes of the body of a batch, also after it is inflated.
         batch_bytes_max: u64 = integer(2_097_152, 65_536, 67_108_864),
+        /// Bytes of the bodies that all requests together hold at once.
+        bodies_bytes_max: u64 = integer(268_435_456, 16_777_216, 17_179_869_184),
         /// Commands inside the node at once.
         commands_in_flight_max: u64 = integer(65_536, 512, 4_194_304),
         /// Commands inside the node at once of the spaces that share one of the 64 groups.

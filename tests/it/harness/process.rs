@@ -208,12 +208,15 @@ impl Ended {
         }
     }
 
-    /// The one line of a refusal. It has no stack trace and nothing beside it.
+    /// The one line of a refusal. There is no stack trace, and nothing else but log lines.
     pub(crate) fn refusal(&self) -> &str {
-        let [line] = self.stderr.as_slice() else {
+        let said = |line: &&String| line.starts_with("interlock: ");
+        let lines: Vec<&String> = self.stderr.iter().filter(said).collect();
+        let [line] = lines.as_slice() else {
             panic!("one line, not {:?}", self.stderr);
         };
-        assert!(!line.contains("panicked"), "{line}");
+        let traced = |line: &String| line.contains("panicked") || line.contains("backtrace");
+        assert!(!self.stderr.iter().any(traced), "{:?}", self.stderr);
         line
     }
 }
