@@ -42,24 +42,25 @@ impl Server {
     }
 
     fn after_line(setup: Setup, mut child: Child, start: &str) -> Self {
-        let stdout = Output::of(child.stdout.take().expect("the pipe was asked for"));
-        let stderr = Output::of(child.stderr.take().expect("the pipe was asked for"));
+        // Made first, so that a wait in vain ends the process too.
+        let mut server = Self {
+            client: Client::new(""),
+            stdout: Output::of(child.stdout.take().expect("the pipe was asked for")),
+            stderr: Output::of(child.stderr.take().expect("the pipe was asked for")),
+            setup,
+            child,
+        };
         let line = until(&format!("a line `{start}…`"), || {
-            let line = stdout.line(start);
+            let line = server.stdout.line(start);
             if line.is_none() {
-                let ended = child.try_wait().expect("the child is ours");
-                assert!(ended.is_none(), "ended: {ended:?}, {:?}", stderr.lines());
+                let ended = server.child.try_wait().expect("the child is ours");
+                assert!(ended.is_none(), "{ended:?}, {:?}", server.stderr.lines());
             }
             line
         });
         let url = line.split(' ').nth(1).expect("a line with an address");
-        Self {
-            client: Client::new(url),
-            setup,
-            child,
-            stdout,
-            stderr,
-        }
+        server.client = Client::new(url);
+        server
     }
 
     /// Where it answers, without a path.
@@ -221,9 +222,21 @@ impl Ended {
     }
 }
 
-/// Waits with a bound.
+/// Waits with a bound; a process that outlasts it does not outlast the test.
 fn wait(child: &mut Child) -> ExitStatus {
+    let killed = Killed(child);
     until("the end of a server", || {
-        child.try_wait().expect("the child is ours")
+        killed.0.try_wait().expect("the child is ours")
     })
+}
+
+/// Kills a process that still runs when a wait for its end is over.
+struct Killed<'a>(&'a mut Child);
+
+impl Drop for Killed<'_> {
+    fn drop(&mut self) {
+        // Both fail when it has ended already.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
 }
