@@ -20,6 +20,8 @@ mod malformed;
 #[cfg(test)]
 mod node;
 #[cfg(test)]
+mod observed;
+#[cfg(test)]
 mod wire;
 #[cfg(test)]
 mod world;

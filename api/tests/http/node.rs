@@ -19,6 +19,7 @@ use interlock_domain::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::client::{Answered, Client};
+use crate::observed;
 use crate::world::World;
 
 pub(crate) const KEY_A: &str = "nia_sk_test_local_acme_a_secretA";
@@ -54,6 +55,7 @@ impl Node {
     }
 
     pub(crate) fn with(limits: ApiLimits, test_clock: bool) -> Self {
+        observed::begin();
         let world = World::new();
         let directory = Arc::new(directory());
         let readiness = Arc::new(Mutex::new(Readiness::Ready));
@@ -67,7 +69,7 @@ impl Node {
                 limits,
                 now: Arc::new(move || stamps.now()),
                 readiness: Arc::new(move || *readiness.lock().unwrap()),
-                metrics: Arc::new(|| "interlock_up 1\n".to_owned()),
+                metrics: Arc::new(observed::metrics),
                 test_clock: test_clock.then_some(clock),
             }
         };

@@ -7,6 +7,7 @@ use crate::node::{
     BATCH, CHECK, DECLARE, EFFECTS, KEY_A, KEY_B, KEY_C, KEY_OFF, KEY_OLD, Node, PHONE, check,
     check_with, fresh, phone,
 };
+use crate::observed;
 
 /// Every coordination route with a body it takes.
 fn routes() -> Vec<(String, Value)> {
@@ -204,6 +205,11 @@ fn w13_no_problem_repeats_what_was_sent() {
                 assert!(!text.contains(secret), "{path} {body} answered {text}");
             }
         }
+    }
+    let log = observed::log();
+    assert!(log.contains("refused"), "the log tells of refusals");
+    for secret in secrets.into_iter().chain([PHONE, KEY_A]) {
+        assert!(!log.contains(secret), "the log holds {secret}");
     }
 }
 
