@@ -190,6 +190,38 @@ fn a_header_of_any_bytes_is_no_failure() {
         .problem(401, "unauthenticated");
 }
 
+/// What is not HTTP is answered below the routes: a plain status without a document.
+#[test]
+fn what_is_not_http_is_refused_without_a_failure() {
+    let node = Node::start();
+    let long = format!(
+        "GET /healthz HTTP/1.1\r\nX: {}\r\n\r\n",
+        "x".repeat(200_000)
+    );
+    let heads = [
+        "nonsense\r\n\r\n",
+        "GET  HTTP/1.1\r\n\r\n",
+        "GET /healthz HTTP/9.9\r\n\r\n",
+        "GET /healthz HTTP/1.1\r\nno colon\r\n\r\n",
+        "POST /healthz HTTP/1.1\r\nContent-Length: many\r\n\r\n",
+        "POST /healthz HTTP/1.1\r\nContent-Length: -1\r\n\r\n",
+        "POST /healthz HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\n",
+        "POST /healthz HTTP/1.1\r\nTransfer-Encoding: chunked\r\nContent-Length: 5\r\n\r\nzz\r\n",
+        &long,
+    ];
+    for head in heads {
+        let mut client = node.client();
+        client.write_raw(head.as_bytes());
+        let status = client.read("GET").status;
+        assert!(
+            (400..500).contains(&status),
+            "{status} for {:?}",
+            head.get(..60)
+        );
+    }
+    node.get("/healthz", None).ok();
+}
+
 #[test]
 fn a_refused_request_leaves_the_connection_in_order() {
     let node = Node::start();
