@@ -167,7 +167,7 @@ pub(crate) fn node_options(
         },
         commit_bytes_max: size(config.journal.commit_bytes_max),
         keeper: KeeperOptions {
-            snapshot_interval_ms: config.snapshots.interval_s * 1_000,
+            snapshot_interval_ms: config.snapshots.interval_ms,
             snapshot_bytes_per_s: config.snapshots.bytes_per_s,
             journal_bytes_max: config.journal.journal_bytes_max,
         },

@@ -5,8 +5,8 @@ use super::setting::{integer, section};
 section! {
     /// How the journal is kept short.
     Snapshots = "snapshots" {
-        /// Seconds from the start of one round of snapshots to the next.
-        interval_s: u64 = integer(300, 1, 86_400),
+        /// Milliseconds from the start of one round of snapshots to the next.
+        interval_ms: u64 = integer(300_000, 100, 86_400_000),
         /// Bytes a second that snapshots write while there is load.
         bytes_per_s: u64 = integer(10_485_760, 1_048_576, 1_073_741_824),
         /// Customers, objects and effects that one turn encodes for a snapshot.

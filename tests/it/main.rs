@@ -5,8 +5,11 @@
 
 mod first_start;
 mod harness;
+mod kills;
 mod races;
+mod raw;
 mod recovery;
 mod refusals;
 mod seeds;
 mod shutdown;
+mod sync_proof;

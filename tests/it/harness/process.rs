@@ -145,6 +145,12 @@ impl Server {
         self.setup.clone()
     }
 
+    /// SIGKILL without waiting.
+    pub(crate) fn signal_kill(&self) {
+        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
+        kill_process(pid.expect("a child has an id"), Signal::KILL).expect("the child is ours");
+    }
+
     /// SIGTERM without waiting.
     pub(crate) fn signal_terminate(&self) {
         let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);

@@ -1,0 +1,253 @@
+//! SIGKILL under load, again and again: nothing acknowledged is lost, nothing is half done.
+//!
+//! Here: batches and keyed requests against a server with small bounds, killed in the middle of a
+//! snapshot, a truncation or with entities on loan, started again with another shard count. Not
+//! here: power cuts (the storage suite has the model).
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Setup, until};
+use crate::raw::{Connection, post};
+
+const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+const SEED: &str = include_str!("../conformance/space.json");
+const NOW: &str = "2026-01-05T12:00:00Z";
+const CONFIG: &str = "\
+[snapshots]\ninterval_ms = 200\nbytes_per_s = 20_000_000\n\
+[journal]\njournal_bytes_max = 8_388_608\n";
+
+const KILLS: usize = 20;
+/// Kills go on past [`KILLS`] until each state was hit, at most this often.
+const KILLS_MAX: usize = 60;
+const BATCH: u64 = 200;
+
+/// What the client knows of one check: its number says which customer, effect key and object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Known {
+    /// The server said so, before it was killed.
+    Allowed,
+    /// Sent, and no answer came.
+    Open,
+}
+
+/// Keyed requests and the bytes of their first answer.
+type Keyed = Vec<(String, &'static str, String, String)>;
+
+#[derive(Default)]
+struct Seen {
+    checks: BTreeMap<u64, Known>,
+    keyed: Keyed,
+}
+
+/// How many kills hit what, by the reports of the starts after them.
+#[derive(Debug, Default)]
+struct Hits {
+    snapshot: usize,
+    truncation: usize,
+    on_loan: usize,
+}
+
+#[test]
+fn kills_under_load_lose_nothing_acknowledged() {
+    let next = AtomicU64::new(0);
+    let mut hits = Hits::default();
+    let mut setup = Setup::new().seed(SEED).config(CONFIG).test_clock(NOW);
+    let mut kills = 0;
+    while kills < KILLS || (!hits.all() && kills < KILLS_MAX) {
+        // On one shard nothing is ever lent.
+        let shards = [2, 5, 1, 3, 4][kills % 5];
+        let server = setup.shards(shards).start();
+        let seen = load_until_killed(&server, &next, kills);
+        setup = server.kill();
+        kills += 1;
+        let server = setup.shards([3, 1, 4, 2, 5][kills % 5]).start();
+        hits.read(&server);
+        println!("kill {kills}: {} checks, {hits:?}", seen.checks.len());
+        verify(&server, &seen);
+        setup = server.kill();
+    }
+    println!("{kills} kills under load: {hits:?}");
+    assert!(hits.all(), "after {kills} kills: {hits:?}");
+}
+
+impl Hits {
+    const fn all(&self) -> bool {
+        self.snapshot > 0 && self.truncation > 0 && self.on_loan > 0
+    }
+
+    fn read(&mut self, server: &Server) {
+        let line = server.line("last run: ");
+        assert!(line.contains("killed"), "{line}");
+        self.snapshot += usize::from(line.contains("snapshot=true"));
+        self.truncation += usize::from(line.contains("truncation=true"));
+        self.on_loan += usize::from(!line.contains("on_loan=0"));
+    }
+}
+
+/// Sends load from several threads until the run mark shows what this kill is to hit (or a bound
+/// has passed), kills, and gives what was acknowledged until then.
+fn load_until_killed(server: &Server, next: &AtomicU64, kill: usize) -> Seen {
+    let stop = AtomicBool::new(false);
+    let mut seen = Seen::default();
+    std::thread::scope(|scope| {
+        let batches: Vec<_> = (0..3)
+            .map(|_| scope.spawn(|| send_batches(server, next, &stop)))
+            .collect();
+        let keyed = scope.spawn(|| send_keyed(server, next, &stop));
+        wait_for_state(&server.data().path().join("run"), kill);
+        // The kill comes while the threads send: what they wait for then stays open.
+        server.signal_kill();
+        stop.store(true, Ordering::Release);
+        for thread in batches {
+            seen.checks
+                .append(&mut thread.join().expect("a thread of load"));
+        }
+        seen.keyed = keyed.join().expect("a thread of keyed load");
+    });
+    assert!(
+        seen.checks.values().any(|known| *known == Known::Allowed),
+        "nothing was acknowledged"
+    );
+    seen
+}
+
+/// Waits until there was some load and the run is in the middle of what this kill is to hit.
+fn wait_for_state(mark: &Path, kill: usize) {
+    let wanted: fn(&str) -> bool = match kill % 3 {
+        0 => |mark| mark.contains("snapshot 1"),
+        1 => |mark| mark.contains("truncation 1"),
+        _ => |mark| !mark.contains("loans 0"),
+    };
+    let started = Instant::now();
+    let least = Duration::from_millis(150 + 37 * (kill as u64 % 7));
+    while started.elapsed() < Duration::from_secs(3) {
+        let state = std::fs::read_to_string(mark).unwrap_or_default();
+        if started.elapsed() > least && wanted(&state) {
+            return;
+        }
+        std::thread::yield_now();
+    }
+}
+
+fn check(number: u64, direction: &str) -> Value {
+    json!({
+        "agent": "killer", "intent": "follow_up", "direction": direction, "purpose": "marketing",
+        "channel": "voice", "effect_key": format!("kill-{number}"),
+        "subject": {"type": "phone_e164", "value": format!("+55119{number:08}")},
+        "object": {"type": "ticket", "namespace": "kill", "id": format!("{}", number % 5_000)},
+    })
+}
+
+fn batch(numbers: impl Iterator<Item = u64>, direction: &str) -> String {
+    let checks: Vec<Value> = numbers.map(|number| check(number, direction)).collect();
+    json!({"checks": checks}).to_string()
+}
+
+fn send_batches(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> BTreeMap<u64, Known> {
+    let mut known = BTreeMap::new();
+    let mut connection = Connection::new(server.url());
+    while !stop.load(Ordering::Acquire) {
+        let first = next.fetch_add(BATCH, Ordering::Relaxed);
+        let body = batch(first..first + BATCH, "outbound");
+        let request = post("/v1/coordination/check/batch", KEY, None, &body);
+        known.extend((first..first + BATCH).map(|number| (number, Known::Open)));
+        let Ok((status, text)) = connection.ask(&request) else {
+            break;
+        };
+        if status == 503 || status == 429 {
+            // Refused at the entrance: the journal is at its bound until a snapshot is through.
+            std::thread::yield_now();
+            continue;
+        }
+        assert_eq!(status, 200, "{text}");
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        let results = answer["results"].as_array().expect("results");
+        for (number, result) in (first..).zip(results) {
+            if result["decision"] == "allow" {
+                known.insert(number, Known::Allowed);
+            }
+        }
+    }
+    known
+}
+
+fn send_keyed(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> Keyed {
+    let mut keyed = Keyed::new();
+    let mut connection = Connection::new(server.url());
+    while !stop.load(Ordering::Acquire) {
+        let number = next.fetch_add(1, Ordering::Relaxed);
+        let once = format!("once-{number}");
+        let (path, body) = match number % 2 {
+            0 => (
+                "/v1/coordination/effects",
+                json!({"effect_key": format!("keyed-{number}"), "kind": "filing"}),
+            ),
+            _ => (
+                "/v1/coordination/declare",
+                json!({
+                    "kind": "contact.made", "agent": "killer",
+                    "subject": {"type": "phone_e164", "value": format!("+55119{number:08}")},
+                    "detail": {"channel": "voice", "purpose": "retention"},
+                }),
+            ),
+        };
+        let body = body.to_string();
+        let Ok((status, text)) = connection.ask(&post(path, KEY, Some(&once), &body)) else {
+            break;
+        };
+        if status == 503 || status == 429 {
+            continue;
+        }
+        assert!(status == 200 || status == 201, "{status} {text}");
+        keyed.push((once, path, body, text));
+    }
+    keyed
+}
+
+/// Every acknowledged reservation is held with its unit spent; what was open is whole or not at
+/// all; a repeated key gets the first answer byte for byte.
+fn verify(server: &Server, seen: &Seen) {
+    let mut connection = Connection::new(server.url());
+    let numbers: Vec<u64> = seen.checks.keys().copied().collect();
+    for some in numbers.chunks(500) {
+        // Inbound: it shows the state of key and budget, and spends nothing.
+        let body = batch(some.iter().copied(), "inbound");
+        let request = post("/v1/coordination/check/batch", KEY, None, &body);
+        let text = until("the journal's tail is short again", || {
+            let (status, text) = connection.ask(&request).expect("an answer");
+            assert!(status == 200 || status == 503, "{status} {text}");
+            (status == 200).then_some(text)
+        });
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        for (number, result) in some
+            .iter()
+            .zip(answer["results"].as_array().expect("results"))
+        {
+            let free = result["effect"]["state"] == "none";
+            let left = &result["contact_budget"]["marketing"]["remaining"];
+            assert_eq!(
+                *left,
+                json!(if free { 3 } else { 2 }),
+                "check {number} is half: {result}"
+            );
+            let acknowledged = seen.checks[number] == Known::Allowed;
+            assert!(
+                !(acknowledged && free),
+                "check {number} was acknowledged and is gone"
+            );
+        }
+    }
+    for (once, path, body, first) in &seen.keyed {
+        let request = post(path, KEY, Some(once), body);
+        let again = until("the journal's tail is short again", || {
+            let (status, text) = connection.ask(&request).expect("an answer");
+            (status != 503).then_some(text)
+        });
+        assert_eq!(again, *first, "{path} with the key {once}");
+    }
+}
