@@ -128,6 +128,8 @@ impl<M: Machine> CommitThread<M> {
     }
 
     fn commit(&mut self, frames: Vec<Frame<M>>) -> bool {
+        // Noted before the sync, when the shards are at work on what comes next.
+        self.note(|_| ());
         let started = self.clock.mono();
         match self.committer.commit(frames, started) {
             Ok(committed) => {

@@ -141,8 +141,7 @@ impl<M: Machine> Node<M> {
         options: NodeOptions,
     ) -> Result<Self, StartError> {
         let started = clock.mono();
-        let groups: Vec<Group> = (0..GROUPS).map(Group).collect();
-        let owned = log.acquire(&groups)?;
+        let owned = log.acquire(&(0..GROUPS).map(Group).collect::<Vec<_>>())?;
         let pressure = Arc::new(Pressure::default());
         let readiness = Readiness::default();
         let (failure, failures) = watch::channel(None);
@@ -183,26 +182,11 @@ impl<M: Machine> Node<M> {
             report,
         };
         spawn("interlock-recover", move || recover_thread::run(recovery))?;
-        let credits = Credits::new(options.credits);
-        let stopping = AtomicBool::new(false);
-        let entrance = Entrance {
-            shards,
-            credits,
-            clock,
-            readiness,
-            pressure,
-            stopping,
-        };
-        let handle = NodeHandle {
-            entrance: Arc::new(entrance),
-        };
-        let committer = sender;
-        let thread = Some(thread);
         Ok(Self {
-            handle,
+            handle: entrance(shards, options.credits, clock, readiness, pressure),
             arbiters,
-            committer,
-            thread,
+            committer: sender,
+            thread: Some(thread),
             notices,
             failure: failures,
             recovered,
@@ -351,6 +335,28 @@ impl Done for Tell {
             // Nobody listens any more when the caller has gone.
             sender.send(durable).ok();
         }
+    }
+}
+
+fn entrance<M: Machine>(
+    shards: Vec<Addr<ShardActor<M>>>,
+    credits: CreditOptions,
+    clock: NodeClock,
+    readiness: Readiness,
+    pressure: Arc<Pressure>,
+) -> NodeHandle<M> {
+    let credits = Credits::new(credits);
+    let stopping = AtomicBool::new(false);
+    let entrance = Entrance {
+        shards,
+        credits,
+        clock,
+        readiness,
+        pressure,
+        stopping,
+    };
+    NodeHandle {
+        entrance: Arc::new(entrance),
     }
 }
 

@@ -125,7 +125,7 @@ fn wait_for_state(mark: &Path, kill: usize) {
     };
     let started = Instant::now();
     let least = Duration::from_millis(150 + 37 * (kill as u64 % 7));
-    while started.elapsed() < Duration::from_secs(3) {
+    while started.elapsed() < Duration::from_secs(1) {
         let state = std::fs::read_to_string(mark).unwrap_or_default();
         if started.elapsed() > least && wanted(&state) {
             return;
