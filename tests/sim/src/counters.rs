@@ -27,8 +27,8 @@ pub(crate) const ZERO_KEPT_MS: i64 = 3_000;
 pub(crate) const FRESH_MS: i64 = 8_000;
 /// A receipt is kept this long.
 pub(crate) const RECEIPT_KEPT_MS: i64 = 15_000;
-/// What a deliberate panic says; the panic hook keeps it off the terminal.
-pub const DELIBERATE: &str = "a deliberate panic";
+/// What a deliberate panic says.
+pub(crate) const DELIBERATE: &str = "a deliberate panic";
 
 /// One value for each pair of a command.
 pub type Values = SmallVec<[i64; 2]>;
@@ -370,4 +370,17 @@ impl Counter {
         self.changed = at;
         self.aged = false;
     }
+}
+
+/// Keeps deliberate panics off the terminal: they are caught, and not worth a line each.
+pub fn quiet_deliberate_panics() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        let deliberate = info
+            .payload_as_str()
+            .is_some_and(|message| message == DELIBERATE);
+        if !deliberate {
+            usual(info);
+        }
+    }));
 }

@@ -4,7 +4,7 @@ use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
-use interlock_sim::counters::{Counters, DELIBERATE};
+use interlock_sim::counters::{Counters, quiet_deliberate_panics};
 use interlock_sim::machine::SimMachine;
 use interlock_sim::world::{Failure, Options, run};
 
@@ -79,7 +79,7 @@ fn one<M: SimMachine>(machine: Machine, options: Options) -> bool {
         "cargo xtask sim --machine {name} --seed {seed} --steps {steps} --shards {shards} --runs 1"
     );
     println!("{name}: seed {seed}, {steps} steps, {shards} shards at first");
-    let why = match catch_unwind(|| run::<M>(options)) {
+    let why = match catch_unwind(|| run::<M>(options, &mut |report| println!("  {report}"))) {
         Ok(Ok(report)) => {
             println!("{name}: seed {seed} is fine: {report}");
             return true;
@@ -93,19 +93,6 @@ fn one<M: SimMachine>(machine: Machine, options: Options) -> bool {
     };
     println!("{name}: seed {seed} FAILED {why}\nreplay: {replay}");
     false
-}
-
-/// The panics a machine is asked for are caught; they are not worth a line each.
-fn quiet_deliberate_panics() {
-    let usual = std::panic::take_hook();
-    std::panic::set_hook(Box::new(move |info| {
-        let deliberate = info
-            .payload_as_str()
-            .is_some_and(|message| message == DELIBERATE);
-        if !deliberate {
-            usual(info);
-        }
-    }));
 }
 
 /// A seed that nobody chose, short enough to type.

@@ -37,6 +37,8 @@ pub struct Report {
     pub waits: u64,
     /// Entities purged.
     pub purged: u64,
+    /// Sweeps of everything that came to their end.
+    pub sweeps: u64,
     /// Slices of snapshots.
     pub slices: u64,
     /// Snapshots completed.
@@ -97,31 +99,62 @@ impl Report {
     }
 }
 
+impl Report {
+    /// Everything that is counted, with its name.
+    #[must_use]
+    pub const fn events(&self) -> [(&'static str, u64); 19] {
+        [
+            ("steps", self.steps),
+            ("commits", self.commits),
+            ("records", self.records),
+            ("answers", self.answers),
+            ("undecided", self.undecided),
+            ("broken", self.broken),
+            ("busy", self.busy),
+            ("gone", self.gone),
+            ("loans", self.loans),
+            ("waits", self.waits),
+            ("purged", self.purged),
+            ("swept through", self.sweeps),
+            ("slices", self.slices),
+            ("seals", self.seals),
+            ("truncations", self.truncations),
+            ("crashes", self.crashes),
+            ("in a commit", self.faults),
+            ("landed unknown", self.landed_unknown),
+            ("rests", self.rests),
+        ]
+    }
+
+    /// Adds the counts of another run.
+    pub fn add(&mut self, other: &Self) {
+        self.steps += other.steps;
+        self.commits += other.commits;
+        self.records += other.records;
+        self.answers += other.answers;
+        self.undecided += other.undecided;
+        self.broken += other.broken;
+        self.busy += other.busy;
+        self.gone += other.gone;
+        self.loans += other.loans;
+        self.waits += other.waits;
+        self.purged += other.purged;
+        self.sweeps += other.sweeps;
+        self.slices += other.slices;
+        self.seals += other.seals;
+        self.truncations += other.truncations;
+        self.crashes += other.crashes;
+        self.faults += other.faults;
+        self.landed_unknown += other.landed_unknown;
+        self.rests += other.rests;
+    }
+}
+
 impl fmt::Display for Report {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(
-            f,
-            "{} commits, {} records, {} answers ({} undecided, {} broken, {} busy, {} gone), \
-             {} loans, {} waits, {} purged, {} slices, {} seals, {} truncations, {} crashes \
-             ({} in a commit, {} landed), {} rests, digest {:016x}",
-            self.commits,
-            self.records,
-            self.answers,
-            self.undecided,
-            self.broken,
-            self.busy,
-            self.gone,
-            self.loans,
-            self.waits,
-            self.purged,
-            self.slices,
-            self.seals,
-            self.truncations,
-            self.crashes,
-            self.faults,
-            self.landed_unknown,
-            self.rests,
-            self.digest
-        )
+        for (name, count) in self.events() {
+            write!(f, "{count} {name}, ")?;
+        }
+        write!(f, "digest {:016x}", self.digest)
     }
 }

@@ -36,6 +36,8 @@ pub const SHARDS_MAX: u16 = 5;
 const AUDIT_EVERY: u64 = 64;
 /// Notices that may wait for their reader: all of a commit.
 const NOTICES: usize = 4_096;
+/// Steps between two lines of progress.
+const PROGRESS_EVERY: u64 = 250_000;
 /// Steps kept for the report of a violation.
 const RECENT: usize = 40;
 
@@ -80,13 +82,16 @@ pub struct World<M: SimMachine> {
     report: Report,
 }
 
-/// Runs one seed.
+/// Runs one seed; tells the progress now and then.
 ///
 /// # Errors
 /// The violation, with the step it was seen at and the steps before it.
-pub fn run<M: SimMachine>(options: Options) -> Result<Report, Failure> {
+pub fn run<M: SimMachine>(
+    options: Options,
+    progress: &mut dyn FnMut(&Report),
+) -> Result<Report, Failure> {
     let mut world = World::<M>::new(options);
-    match world.all_steps() {
+    match world.all_steps(progress) {
         Ok(()) => Ok(world.report),
         Err(violation) => Err(Failure {
             violation,
@@ -165,7 +170,7 @@ impl<M: SimMachine> World<M> {
         }
     }
 
-    fn all_steps(&mut self) -> Result<(), Violation> {
+    fn all_steps(&mut self, progress: &mut dyn FnMut(&Report)) -> Result<(), Violation> {
         self.next_rest = self.rest_after();
         while self.step < self.options.steps {
             self.step += 1;
@@ -179,6 +184,9 @@ impl<M: SimMachine> World<M> {
             self.one_step(step)?;
             if self.step.is_multiple_of(AUDIT_EVERY) {
                 audit(&self.node)?;
+            }
+            if self.step.is_multiple_of(PROGRESS_EVERY) {
+                progress(&self.report);
             }
             if self.step >= self.next_rest {
                 self.rest()?;
@@ -260,6 +268,7 @@ impl<M: SimMachine> World<M> {
             if !told.done.load(Ordering::Relaxed) || told.again.load(Ordering::Relaxed) {
                 return violated("answers", format!("a sweep's waiter: {told:?}"));
             }
+            self.report.sweeps += 1;
         }
         Ok(())
     }

@@ -55,12 +55,7 @@ pub(super) fn start<M: SimMachine>(
         let owns = |partition: Partition| shard_of(partition, start.shards) == shard;
         rebuilt.push(rebuild::<M>(log, &owns)?);
     }
-    compare(&rebuilt, journal)?;
-    let floor = rebuilt.iter().map(|rebuilt| rebuilt.time).max();
-    let floor = floor.unwrap_or(Timestamp(0));
-    if floor < journal.latest() {
-        return violated("time", "the node starts before its last record");
-    }
+    let floor = compare(&rebuilt, journal)?;
     let mut node = Node::new(start.shards, committer, floor, start.habits, random);
     for (shard, rebuilt) in node.shards.iter_mut().zip(rebuilt) {
         for partition in rebuilt.partitions.into_values() {
@@ -70,11 +65,11 @@ pub(super) fn start<M: SimMachine>(
     Ok(node)
 }
 
-/// Is what was rebuilt what the log says?
+/// Is what was rebuilt what the log says? Answers the time a node starts at.
 pub(super) fn compare<M: Machine>(
     rebuilt: &[Rebuilt<M>],
     journal: &Journal<M>,
-) -> Result<(), Violation> {
+) -> Result<Timestamp, Violation> {
     let mut memory = Memory::new();
     for partition in rebuilt
         .iter()
@@ -92,7 +87,13 @@ pub(super) fn compare<M: Machine>(
             );
         }
     }
-    same("the rebuilt memory", &memory, &journal.memory())
+    same("the rebuilt memory", &memory, &journal.memory())?;
+    let time = rebuilt.iter().map(|rebuilt| rebuilt.time).max();
+    let time = time.unwrap_or(Timestamp(0));
+    if time < journal.latest() {
+        return violated("time", "the node would start before its last record");
+    }
+    Ok(time)
 }
 
 /// Are two memories the same?

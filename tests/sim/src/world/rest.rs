@@ -23,6 +23,9 @@ impl<M: SimMachine> World<M> {
         if self.schedule.chance(500) {
             self.finish_snapshot()?;
         }
+        if self.habits.truncates() && self.schedule.chance(300) {
+            self.truncate_all()?;
+        }
         self.report.rests += 1;
         let audited = audit(&self.node)?;
         if audited.away > 0 || audited.waiting > 0 {
@@ -83,6 +86,17 @@ impl<M: SimMachine> World<M> {
         violated("stuck", "a snapshot is never complete")
     }
 
+    /// Lets everything go that snapshots cover.
+    fn truncate_all(&mut self) -> Result<(), Violation> {
+        for _ in 0..ROUNDS_MAX {
+            if !self.node.committer.keeper().truncation_due() {
+                return Ok(());
+            }
+            self.truncate()?;
+        }
+        violated("stuck", "a truncation never ends")
+    }
+
     fn live_memory(&self) -> Result<Memory<M::Entity>, Violation> {
         let mut memory = Memory::new();
         let mut wrong = None;
@@ -124,6 +138,7 @@ impl<M: SimMachine> World<M> {
 
     fn rebuilt_agrees(&self, log: &dyn Log) -> Result<(), Violation> {
         let rebuilt = rebuild::<M>(log, &|_| true)?;
-        life::compare(&[rebuilt], &self.journal)
+        life::compare(&[rebuilt], &self.journal)?;
+        Ok(())
     }
 }

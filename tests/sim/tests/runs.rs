@@ -1,0 +1,53 @@
+//! Short runs over fixed seeds: those that once found something, and enough others that every kind
+//! of event happens in one of them.
+
+use interlock_sim::counters::{Counters, quiet_deliberate_panics};
+use interlock_sim::machine::SimMachine;
+use interlock_sim::report::Report;
+use interlock_sim::world::{Options, run};
+
+fn runs<M: SimMachine>(options: Options) -> Report {
+    match run::<M>(options, &mut |_| ()) {
+        Ok(report) => report,
+        Err(failure) => panic!("{options:?}: {failure:?}"),
+    }
+}
+
+fn options(seed: u64, steps: u64, shards: u16) -> Options {
+    Options {
+        seed,
+        steps,
+        shards,
+    }
+}
+
+#[test]
+fn counters_keep_what_seeds_once_broke() {
+    quiet_deliberate_panics();
+    // A snapshot whose listed keys were all gone never ended.
+    runs::<Counters>(options(11, 5_000, 2));
+    runs::<Counters>(options(1012, 7_000, 3));
+    runs::<Counters>(options(1214, 5_000, 5));
+}
+
+#[test]
+fn counters_see_every_kind_of_event() {
+    quiet_deliberate_panics();
+    let mut sum = Report::default();
+    for seed in 1..=12 {
+        let shards = u16::try_from(seed % 5 + 1).expect("1 to 5");
+        sum.add(&runs::<Counters>(options(seed, 4_000, shards)));
+    }
+    let events = sum.events();
+    let missing: Vec<_> = events.iter().filter(|(_, count)| *count == 0).collect();
+    assert!(missing.is_empty(), "never seen: {missing:?} in {sum}");
+}
+
+#[test]
+fn the_same_seed_is_the_same_run() {
+    quiet_deliberate_panics();
+    for seed in 20..24 {
+        let once = runs::<Counters>(options(seed, 3_000, 4));
+        assert_eq!(once, runs::<Counters>(options(seed, 3_000, 4)));
+    }
+}
