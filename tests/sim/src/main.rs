@@ -14,8 +14,8 @@ use interlock_sim::world::{Failure, Options, run};
 #[command(version)]
 struct Arguments {
     /// What is simulated
-    #[arg(long, value_enum, default_value = "counters")]
-    machine: Machine,
+    #[arg(long, value_enum, default_value = "all")]
+    machine: Choice,
     /// The first seed; without it one that nobody chose
     #[arg(long)]
     seed: Option<u64>,
@@ -31,17 +31,17 @@ struct Arguments {
 }
 
 /// The machines there are.
-#[derive(Clone, Copy, Debug, ValueEnum)]
-enum Machine {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Choice {
+    /// Each of them
+    All,
     /// Pairs of counters that must stay equal
     Counters,
 }
 
-impl Machine {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Counters => "counters",
-        }
+impl Choice {
+    fn takes(self, machine: Self) -> bool {
+        self == Self::All || self == machine
     }
 }
 
@@ -57,10 +57,11 @@ fn main() -> ExitCode {
             steps: arguments.steps,
             shards: arguments.shards.unwrap_or(shards),
         };
-        let done = match arguments.machine {
-            Machine::Counters => one::<Counters>(arguments.machine, options),
-        };
-        if !done {
+        let mut fine = true;
+        if arguments.machine.takes(Choice::Counters) {
+            fine &= one::<Counters>(options);
+        }
+        if !fine {
             return ExitCode::FAILURE;
         }
     }
@@ -68,15 +69,15 @@ fn main() -> ExitCode {
 }
 
 #[expect(clippy::print_stdout, reason = "this is a command line")]
-fn one<M: SimMachine>(machine: Machine, options: Options) -> bool {
-    let name = machine.name();
+fn one<M: SimMachine>(options: Options) -> bool {
+    let name = M::NAME;
     let Options {
         seed,
         steps,
         shards,
     } = options;
     let replay = format!(
-        "cargo xtask sim --machine {name} --seed {seed} --steps {steps} --shards {shards} --runs 1"
+        "cargo xtask sim --machine {name} --seed {seed} --steps {steps} --shards {shards}"
     );
     println!("{name}: seed {seed}, {steps} steps, {shards} shards at first");
     let why = match catch_unwind(|| run::<M>(options, &mut |report| println!("  {report}"))) {
