@@ -26,10 +26,10 @@ pub(crate) const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
 
 /// Builds the server and tells where it is.
 pub(crate) fn build(release: bool) -> Outcome<PathBuf> {
-    let profile: &[&str] = if release { &["--release"] } else { &[] };
-    shell::run(shell::cargo(["build", "--quiet", "--bin", "interlock"]).args(profile))?;
-    let folder = if release { "release" } else { "debug" };
-    Ok(shell::build_folder()?.join(folder).join("interlock"))
+    let profile = if release { "release" } else { shell::PROFILE };
+    let mut build = shell::cargo(["build", "--quiet", "--bin", "interlock", "--profile"]);
+    shell::run(build.arg(profile))?;
+    Ok(shell::build_folder()?.join(profile).join("interlock"))
 }
 
 /// A server that runs until it is stopped; dropping it kills it.

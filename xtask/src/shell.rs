@@ -7,6 +7,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
+/// The profile of `Cargo.toml` that the gate builds with, one for every stage, so that nothing is
+/// built twice.
+pub(crate) const PROFILE: &str = "gate";
+
 /// What a task ends with; the error is a text for the person at the terminal.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 

@@ -55,6 +55,14 @@ pub(crate) fn run(options: &Options) -> Outcome {
     words.extend(options.seed.map(|seed| format!("--seed={seed}")));
     words.extend(options.shards.map(|shards| format!("--shards={shards}")));
     eprintln!("sim: commit {} {}", commit.trim(), words.join(" "));
-    let mut simulate = shell::cargo(["run", "--release", "--quiet", "-p", PACKAGE, "--"]);
+    let mut simulate = shell::cargo([
+        "run",
+        "--profile",
+        shell::PROFILE,
+        "--quiet",
+        "-p",
+        PACKAGE,
+        "--",
+    ]);
     shell::run(simulate.args(&words))
 }

@@ -53,6 +53,8 @@ fn workspace() -> Outcome<Tests> {
         "nextest",
         "run",
         "--workspace",
+        "--cargo-profile",
+        shell::PROFILE,
         "--no-fail-fast",
         "--config-file",
         "xtask/nextest.toml",
@@ -107,6 +109,7 @@ fn read_summary(line: &str) -> (u64, u64) {
 fn documentation() -> Outcome<Tests> {
     let mut tests = Tests::default();
     let mut output = shell::cargo(["test", "--doc", "--workspace", "--no-fail-fast", "--quiet"]);
+    output.args(["--profile", shell::PROFILE]);
     let passed = shell::follow(&mut output, Follow::Output, |line| {
         let words = line.trim();
         if let Some((passed, failed)) = read_result(words) {

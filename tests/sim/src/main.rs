@@ -76,9 +76,8 @@ fn one<M: SimMachine>(options: Options) -> bool {
         steps,
         shards,
     } = options;
-    let replay = format!(
-        "cargo xtask sim --machine {name} --seed {seed} --steps {steps} --shards {shards}"
-    );
+    let replay =
+        format!("cargo xtask sim --machine {name} --seed {seed} --steps {steps} --shards {shards}");
     println!("{name}: seed {seed}, {steps} steps, {shards} shards at first");
     let why = match catch_unwind(|| run::<M>(options, &mut |report| println!("  {report}"))) {
         Ok(Ok(report)) => {
