@@ -117,6 +117,10 @@ fn load_until_killed(server: &Server, next: &AtomicU64, kill: usize) -> Seen {
 }
 
 /// Waits until there was some load and the run is in the middle of what this kill is to hit.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a bound on the wait for a state of another process"
+)]
 fn wait_for_state(mark: &Path, kill: usize) {
     let wanted: fn(&str) -> bool = match kill % 3 {
         0 => |mark| mark.contains("snapshot 1"),
