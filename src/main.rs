@@ -27,6 +27,10 @@ use clap::{Parser, Subcommand};
 
 use crate::exit::{Exit, Stop};
 
+/// Every decision makes and drops small values on several threads.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 /// May this agent act, now? An in-memory coordinator that answers, and reserves what it promises.
 #[derive(Debug, Parser)]
 #[command(name = "interlock", version, arg_required_else_help = true)]

@@ -166,6 +166,9 @@ impl<R> fmt::Debug for HeldAnswers<R> {
     }
 }
 
+/// Room for the answers that one turn usually has for a request of many.
+const ANSWERS_USUAL: usize = 64;
+
 /// Records of one group in a frame.
 #[derive(Clone, Debug)]
 pub struct GroupRecords {
@@ -262,10 +265,11 @@ impl<M: Machine> Frame<M> {
         let ReplyTo { sink, index } = to;
         match self.replies.last_mut() {
             Some(last) if Arc::ptr_eq(&last.sink, &sink) => last.answers.push((index, answer)),
-            _ => self.replies.push(HeldAnswers {
-                sink,
-                answers: vec![(index, answer)],
-            }),
+            _ => {
+                let mut answers = Vec::with_capacity(ANSWERS_USUAL);
+                answers.push((index, answer));
+                self.replies.push(HeldAnswers { sink, answers });
+            }
         }
     }
 

@@ -99,6 +99,9 @@ fn root(parents: &mut [usize], mut at: usize) -> usize {
     at
 }
 
+/// So many places are searched one by one.
+const FEW: usize = 8;
+
 fn transaction<M: Machine>(
     request: &Request<M>,
     commands: Vec<Numbered<M::Command>>,
@@ -110,8 +113,13 @@ fn transaction<M: Machine>(
     places.dedup();
     let space = M::space(&commands[0].command);
     let find = |key: &EntityKey| {
-        let order = Place::of(*key, request.shards).order();
-        let at = places.binary_search_by_key(&order, Place::order);
+        // A look at each of few is cheaper than placing the key again.
+        let at = if places.len() <= FEW {
+            places.iter().position(|place| place.key == *key)
+        } else {
+            let order = Place::of(*key, request.shards).order();
+            places.binary_search_by_key(&order, Place::order).ok()
+        };
         u16::try_from(at.expect("every key of an item is among the places"))
             .expect("a request has below 65,536 keys")
     };

@@ -23,6 +23,7 @@ use interlock_storage::{Partition as PartitionId, SnapshotSlice};
 
 use crate::message::{Frame, Monotonic, Return, Seal, ShardMessage, Transaction};
 use crate::partition::Partition;
+use crate::placement::KeyHasher;
 use crate::record::RecordEncoder;
 use crate::stats::Stats;
 
@@ -73,9 +74,9 @@ pub struct Pressure {
 pub struct Shard<M: Machine> {
     options: ShardOptions,
     partitions: Vec<Option<Box<Partition<M>>>>,
-    spaces: HashMap<SpaceId, Space<M>>,
+    spaces: HashMap<SpaceId, Space<M>, KeyHasher>,
     /// Entities at home here, by space.
-    entities: HashMap<SpaceId, i64>,
+    entities: HashMap<SpaceId, i64, KeyHasher>,
     /// Transactions that arrived and were not looked at yet; bounded by the credits.
     inbox: VecDeque<Box<Transaction<M>>>,
     /// Transactions that were handed the entity they waited for; they go before the inbox.
@@ -132,8 +133,8 @@ impl<M: Machine> Shard<M> {
         Self {
             options,
             partitions: std::iter::repeat_with(|| None).take(PARTITIONS).collect(),
-            spaces: HashMap::new(),
-            entities: HashMap::new(),
+            spaces: HashMap::default(),
+            entities: HashMap::default(),
             inbox: VecDeque::new(),
             ready: VecDeque::new(),
             frame: Frame::default(),

@@ -179,11 +179,15 @@ pub struct Context<'a, P> {
     pub clock_suspect: bool,
 }
 
+/// Changes of a decision, in order. Room for the usual two without an allocation: a decision is
+/// moved, and what is moved is copied.
+pub type Events<E> = SmallVec<[(EntityKey, E); 2]>;
+
 /// What a decision comes to.
 #[derive(Debug)]
 pub struct Decision<M: Machine> {
     /// Changes, in order. Each key is one of the command's.
-    pub events: SmallVec<[(EntityKey, M::Event); 4]>,
+    pub events: Events<M::Event>,
     /// The answer; leaves after the record is durable.
     pub reply: M::Reply,
     /// What the record keeps about the decision; with neither events nor a note there is no record.

@@ -26,14 +26,14 @@ impl<M: Machine> Shard<M> {
     /// Takes a transaction as far as it goes here: decides it, forwards it, or queues it.
     pub(super) fn acquire(&mut self, mut transaction: Box<Transaction<M>>) {
         if !self.drop_undecidable(&mut transaction) {
-            self.release(*transaction);
+            self.release(&mut transaction);
             return;
         }
         loop {
             match self.next(&transaction) {
                 Next::Decide => {
                     self.decide(&mut transaction);
-                    self.release(*transaction);
+                    self.release(&mut transaction);
                     return;
                 }
                 Next::Lend => {
@@ -84,16 +84,24 @@ impl<M: Machine> Shard<M> {
         if first.shard != self.options.index {
             return Next::Forward(first.shard);
         }
-        if matches!(self.find(first), Found::Lent) {
+        if self.is_lent(first) {
             return Next::Wait;
         }
-        let free = |place: &Place| {
-            place.shard == self.options.index && !matches!(self.find(place), Found::Lent)
-        };
+        let free = |place: &Place| place.shard == self.options.index && !self.is_lent(place);
         if rest[1..].iter().all(free) {
             Next::Decide
         } else {
             Next::Lend
+        }
+    }
+
+    /// Is an entity that lives here away? Mostly nothing of its partition is.
+    fn is_lent(&self, place: &Place) -> bool {
+        match &self.partitions[usize::from(place.partition.0)] {
+            Some(partition) if partition.away() > 0 => {
+                matches!(partition.find(&place.key), Found::Lent)
+            }
+            Some(_) | None => false,
         }
     }
 
@@ -115,7 +123,7 @@ impl<M: Machine> Shard<M> {
             for item in transaction.items.drain(..) {
                 self.frame.answer(item.reply_to, Answer::Busy);
             }
-            self.release(*transaction);
+            self.release(&mut transaction);
         }
     }
 
@@ -133,6 +141,13 @@ impl<M: Machine> Shard<M> {
             }
         }
         let before = transaction.items.len();
+        if !transaction
+            .items
+            .iter()
+            .any(|item| item.reply_to.sink.gone())
+        {
+            return before > 0;
+        }
         transaction.items.retain(|item| !item.reply_to.sink.gone());
         self.stats.gone += (before - transaction.items.len()) as u64;
         !transaction.items.is_empty()
@@ -140,15 +155,15 @@ impl<M: Machine> Shard<M> {
 
     /// Gives the entities of a transaction back: those that live here at once, others with the
     /// messages of this turn, after its frame.
-    pub(super) fn release(&mut self, transaction: Transaction<M>) {
-        let Transaction { places, held, .. } = transaction;
-        for (place, held) in places.into_iter().zip(held) {
+    pub(super) fn release(&mut self, transaction: &mut Transaction<M>) {
+        for (place, held) in transaction.places.iter().zip(transaction.held.drain(..)) {
             if place.shard == self.options.index {
-                self.come_home(place, held);
+                self.come_home(*place, held);
             } else {
-                self.out[usize::from(place.shard)]
-                    .returns
-                    .push(Return { place, held });
+                self.out[usize::from(place.shard)].returns.push(Return {
+                    place: *place,
+                    held,
+                });
             }
         }
     }

@@ -7,26 +7,45 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use interlock_domain::key::SpaceId;
+use interlock_domain::key::{Kind, SpaceId};
 use interlock_domain::machine::{Context, Decision, Entities, Machine, Versioned, View};
+use interlock_domain::time::Timestamp;
 use smallvec::SmallVec;
 
 use super::Shard;
-use crate::message::{Answer, Item, Transaction};
+use crate::message::{Answer, Frame, Item, Transaction};
 use crate::partition::{Found, Held, Partition};
 use crate::placement::{Place, group_of};
-use crate::record::{Change, Entry, RecordHead};
+use crate::record::{Change, Entry, RecordEncoder, RecordHead};
 
-/// What deciding one command came to before anything is applied.
-type Decided<M> = (Decision<M>, SmallVec<[Step; 4]>);
+/// An entity as the transaction found it.
+#[derive(Clone, Copy)]
+struct Sighted {
+    /// Index into the transaction's places.
+    at: u16,
+    version: u64,
+    exists: bool,
+}
 
 /// One event's place and the version it makes.
 #[derive(Clone, Copy)]
 struct Step {
     /// Index into the transaction's places.
-    at: usize,
+    at: u16,
     version: u64,
     created: bool,
+}
+
+/// The steps of a decision, one for each event.
+type Steps = SmallVec<[Step; 4]>;
+
+/// What a command is decided over.
+struct Bench<'a, M: Machine> {
+    places: &'a [Place],
+    held: &'a mut [Held<M>],
+    space: SpaceId,
+    policy: &'a M::Policy,
+    full: bool,
 }
 
 impl<M: Machine> Shard<M> {
@@ -34,7 +53,13 @@ impl<M: Machine> Shard<M> {
     pub(super) fn decide(&mut self, transaction: &mut Transaction<M>) {
         let policy = self.rules(transaction);
         let stale = policy.version() > transaction.policy.version();
-        let mut items = std::mem::take(&mut transaction.items);
+        let Transaction {
+            items,
+            places,
+            held,
+            space,
+            ..
+        } = transaction;
         for mut item in items.drain(..) {
             if item.reply_to.sink.gone() {
                 self.stats.gone += 1;
@@ -45,13 +70,15 @@ impl<M: Machine> Shard<M> {
                 self.frame.answer(item.reply_to, Answer::Decided(reply));
                 continue;
             }
-            let answer = match self.decide_item(transaction, &item, &policy) {
-                Some((decision, steps)) => self.apply(transaction, decision, &steps),
-                None => {
-                    self.stats.broken += 1;
-                    Answer::Broken
-                }
+            let full = self.is_full(space);
+            let bench = Bench {
+                places,
+                held,
+                space: *space,
+                policy: &policy,
+                full,
             };
+            let answer = self.decide_item(bench, &item);
             self.frame.answer(item.reply_to, answer);
         }
     }
@@ -66,39 +93,38 @@ impl<M: Machine> Shard<M> {
         }
     }
 
-    fn decide_item(
-        &mut self,
-        transaction: &Transaction<M>,
-        item: &Item<M>,
-        policy: &M::Policy,
-    ) -> Option<Decided<M>> {
-        let full = self.is_full(&transaction.space);
+    /// Decides one command and writes its record; applies it when both went well. A panic in the
+    /// machine or the encoder leaves everything as it was.
+    fn decide_item(&mut self, bench: Bench<'_, M>, item: &Item<M>) -> Answer<M::Reply> {
         let clock_suspect = self.pressure.clock_suspect.load(Ordering::Relaxed);
         let Self {
             partitions,
             ids,
             now,
+            record,
+            frame,
             ..
         } = self;
+        let (now, full, policy) = (*now, bench.full, bench.policy);
         let decided = catch_unwind(AssertUnwindSafe(|| {
-            let entities = views(partitions, transaction, item);
+            let (entities, sighted) = look(partitions, &bench, item);
             let mut context = Context {
-                now: *now,
+                now,
                 ids,
                 policy,
                 full,
                 clock_suspect,
             };
-            M::decide(&entities, &item.command, &mut context)
+            let decision = M::decide(&entities, &item.command, &mut context);
+            let steps = steps(bench.places, &sighted, &decision);
+            write(record, frame, &bench, now, (&decision, &steps)).ok()?;
+            Some((decision, steps))
         }));
-        let decision = decided.ok()?;
-        let written = catch_unwind(AssertUnwindSafe(|| {
-            let steps = self.steps(transaction, item, &decision);
-            self.write_record(transaction, policy.version(), &decision, &steps)?;
-            Ok::<_, postcard::Error>(steps)
-        }));
-        let steps = written.ok()?.ok()?;
-        Some((decision, steps))
+        let Ok(Some((decision, steps))) = decided else {
+            self.stats.broken += 1;
+            return Answer::Broken;
+        };
+        self.apply(bench, decision, &steps)
     }
 
     /// May nothing new be reserved? Memory or disk are at their bound, or the space is.
@@ -111,154 +137,138 @@ impl<M: Machine> Shard<M> {
                 .is_some_and(|&count| count >= self.options.entities_per_space_max)
     }
 
-    /// Numbers the decision's events by entity.
-    fn steps(
-        &self,
-        transaction: &Transaction<M>,
-        item: &Item<M>,
-        decision: &Decision<M>,
-    ) -> SmallVec<[Step; 4]> {
-        let mut steps: SmallVec<[Step; 4]> = SmallVec::new();
-        for (key, _) in &decision.events {
-            let at = item
-                .places
-                .iter()
-                .map(|&at| usize::from(at))
-                .find(|&at| transaction.places[at].key == *key)
-                .expect("events are of entities that `keys` named");
-            let before = steps.iter().rev().find(|step| step.at == at);
-            let step = match before {
-                Some(step) => Step {
-                    at,
-                    version: step.version + 1,
-                    created: false,
-                },
-                None => {
-                    let (entity, version) = look(&self.partitions, transaction, at);
-                    Step {
-                        at,
-                        version: version + 1,
-                        created: entity.is_none(),
-                    }
-                }
-            };
-            steps.push(step);
-        }
-        steps
-    }
-
-    fn write_record(
-        &mut self,
-        transaction: &Transaction<M>,
-        policy: u32,
-        decision: &Decision<M>,
-        steps: &[Step],
-    ) -> Result<(), postcard::Error> {
-        if decision.events.is_empty() && decision.note.is_none() {
-            return Ok(());
-        }
-        let entries: SmallVec<[Entry<&M::Event>; 4]> = decision
-            .events
-            .iter()
-            .zip(steps)
-            .map(|((key, event), step)| Entry {
-                key: *key,
-                version: step.version,
-                change: if step.created {
-                    Change::Created
-                } else {
-                    Change::Event
-                },
-                event: Some(event),
-            })
-            .collect();
-        let head = RecordHead {
-            format: M::FORMAT,
-            product: M::PRODUCT,
-            space: transaction.space,
-            time: self.now,
-            policy,
-            entries: u32::try_from(entries.len()).expect("a decision has few events"),
-        };
-        let record = self
-            .record
-            .encode::<M>(head, &entries, decision.note.as_ref())?;
-        let records = self.frame.group(group_of(transaction.space));
-        records.bytes.extend_from_slice(record);
-        for step in steps {
-            records.touch(transaction.places[step.at].partition);
-        }
-        Ok(())
-    }
-
     /// Applies a decision whose record is in the frame. From here on a panic stops the process.
     fn apply(
         &mut self,
-        transaction: &mut Transaction<M>,
+        bench: Bench<'_, M>,
         decision: Decision<M>,
         steps: &[Step],
     ) -> Answer<M::Reply> {
         for ((key, event), step) in decision.events.iter().zip(steps) {
-            match transaction.held.get_mut(step.at) {
+            let at = usize::from(step.at);
+            match bench.held.get_mut(at) {
                 Some(held) => apply_held(held, *step, event, key.kind),
                 None => {
-                    let partition = transaction.places[step.at].partition;
+                    let partition = bench.places[at].partition;
                     if self.partition(partition).apply(key, step.version, event) {
                         self.count(key, 1);
                     }
                 }
             }
         }
-        let group = group_of(transaction.space);
-        self.frame
-            .notices
-            .extend(decision.notices.into_iter().map(|notice| (group, notice)));
+        if !decision.notices.is_empty() {
+            let group = group_of(bench.space);
+            let notices = decision.notices.into_iter().map(|notice| (group, notice));
+            self.frame.notices.extend(notices);
+        }
         self.stats.outcome(M::outcome(&decision.reply));
         Answer::Decided(decision.reply)
     }
 }
 
-fn apply_held<M: Machine>(
-    held: &mut Held<M>,
-    step: Step,
-    event: &M::Event,
-    kind: interlock_domain::key::Kind,
-) {
+/// Writes the record of a decision into the frame; with neither events nor a note there is none.
+fn write<M: Machine>(
+    record: &mut RecordEncoder,
+    frame: &mut Frame<M>,
+    bench: &Bench<'_, M>,
+    now: Timestamp,
+    (decision, steps): (&Decision<M>, &[Step]),
+) -> Result<(), postcard::Error> {
+    if decision.events.is_empty() && decision.note.is_none() {
+        return Ok(());
+    }
+    let entries = entries(decision, steps);
+    let head = RecordHead {
+        format: M::FORMAT,
+        product: M::PRODUCT,
+        space: bench.space,
+        time: now,
+        policy: bench.policy.version(),
+        entries: u32::try_from(entries.len()).expect("a decision has few events"),
+    };
+    let bytes = record.encode::<M>(head, &entries, decision.note.as_ref())?;
+    let records = frame.group(group_of(bench.space));
+    records.bytes.extend_from_slice(bytes);
+    for step in steps {
+        records.touch(bench.places[usize::from(step.at)].partition);
+    }
+    Ok(())
+}
+
+fn apply_held<M: Machine>(held: &mut Held<M>, step: Step, event: &M::Event, kind: Kind) {
     let entity = held.entity.get_or_insert_with(|| M::empty(kind));
     M::apply(entity, event);
     held.version = step.version;
 }
 
-fn views<'a, M: Machine>(
-    partitions: &'a [Option<Box<Partition<M>>>],
-    transaction: &'a Transaction<M>,
-    item: &Item<M>,
-) -> Entities<'a, M::Entity> {
-    let view = |&at: &u16| {
-        let at = usize::from(at);
-        let (entity, version) = look(partitions, transaction, at);
-        View {
-            key: transaction.places[at].key,
-            entity,
-            next_version: version + 1,
-        }
-    };
-    Entities::new(item.places.iter().map(view).collect())
-}
-
-/// An entity of the transaction, held or at home here.
+/// The command's entities, held or at home here, and how they were found.
 fn look<'a, M: Machine>(
     partitions: &'a [Option<Box<Partition<M>>>],
-    transaction: &'a Transaction<M>,
-    at: usize,
-) -> (Option<&'a M::Entity>, u64) {
-    if let Some(held) = transaction.held.get(at) {
-        return (held.entity.as_ref(), held.version);
+    bench: &'a Bench<'_, M>,
+    item: &Item<M>,
+) -> (Entities<'a, M::Entity>, SmallVec<[Sighted; 4]>) {
+    let mut sighted = SmallVec::new();
+    let mut views = SmallVec::new();
+    for &at in &item.places {
+        let place = &bench.places[usize::from(at)];
+        let (entity, version) = match bench.held.get(usize::from(at)) {
+            Some(held) => (held.entity.as_ref(), held.version),
+            None => match super::acquire::find(partitions, place) {
+                Found::Home(entity, version) => (Some(entity), version),
+                Found::Absent(floor) => (None, floor),
+                Found::Lent => unreachable!("a transaction decides with entities that are free"),
+            },
+        };
+        sighted.push(Sighted {
+            at,
+            version,
+            exists: entity.is_some(),
+        });
+        views.push(View {
+            key: place.key,
+            entity,
+            next_version: version + 1,
+        });
     }
-    let place: &Place = &transaction.places[at];
-    match super::acquire::find(partitions, place) {
-        Found::Home(entity, version) => (Some(entity), version),
-        Found::Absent(floor) => (None, floor),
-        Found::Lent => unreachable!("a transaction decides with entities that are free"),
+    (Entities::new(views), sighted)
+}
+
+/// Numbers the decision's events by entity.
+fn steps<M: Machine>(places: &[Place], sighted: &[Sighted], decision: &Decision<M>) -> Steps {
+    let mut steps = Steps::new();
+    for (key, _) in &decision.events {
+        let found = sighted
+            .iter()
+            .find(|found| places[usize::from(found.at)].key == *key)
+            .expect("events are of entities that `keys` named");
+        let before = steps.iter().rev().find(|step| step.at == found.at);
+        let (version, created) = match before {
+            Some(step) => (step.version + 1, false),
+            None => (found.version + 1, !found.exists),
+        };
+        steps.push(Step {
+            at: found.at,
+            version,
+            created,
+        });
     }
+    steps
+}
+
+/// The record's entries of a decision.
+fn entries<'a, M: Machine>(
+    decision: &'a Decision<M>,
+    steps: &[Step],
+) -> SmallVec<[Entry<&'a M::Event>; 4]> {
+    let entry = |((key, event), step): (&'a (_, M::Event), &Step)| Entry {
+        key: *key,
+        version: step.version,
+        change: if step.created {
+            Change::Created
+        } else {
+            Change::Event
+        },
+        event: Some(event),
+    };
+    decision.events.iter().zip(steps).map(entry).collect()
 }

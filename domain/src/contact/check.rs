@@ -21,8 +21,8 @@ use crate::contact::reason::{Reason, Verdict};
 use crate::contact::reply::{CheckReply, EffectView, EffectViewState, Member, Reply};
 use crate::contact::{Contact, budget, effect, key};
 use crate::ids::{Id, IdStream};
-use crate::key::{EntityKey, Kind};
-use crate::machine::{Context, Decision, Entities, Undecided};
+use crate::key::Kind;
+use crate::machine::{Context, Decision, Entities, Events, Undecided};
 use crate::time::Timestamp;
 
 use order::Stop;
@@ -138,7 +138,7 @@ fn answer(
     command: &Command,
     check: &Check,
     reply: CheckReply,
-    events: SmallVec<[(EntityKey, Event); 4]>,
+    events: Events<Event>,
 ) -> Decision<Contact> {
     let note = Note {
         route: command.route,

@@ -4,8 +4,6 @@
 //! error for its order: what cites no decision held counts as a contact of its own, over the limit
 //! or not. Not here: how contacts count (`budget`).
 
-use smallvec::SmallVec;
-
 use crate::contact::command::{Command, DeclareContactMade, Direction};
 use crate::contact::customer::{Customer, UNSLICED};
 use crate::contact::entity::ContactEntity;
@@ -16,7 +14,7 @@ use crate::contact::reply::{DeclareReply, Member, Reply};
 use crate::contact::{Contact, budget, key};
 use crate::ids::Id;
 use crate::key::Kind;
-use crate::machine::{Context, Decision, Entities};
+use crate::machine::{Context, Decision, Entities, Events};
 
 /// Decides the declaration.
 pub(super) fn decide(
@@ -31,7 +29,7 @@ pub(super) fn decide(
     };
     let Some(hash) = declare.customer else {
         let id = context.ids.next(now);
-        return answer(command, declare, id, false, SmallVec::new());
+        return answer(command, declare, id, false, Events::new());
     };
     let entity = key(command.space, Kind::Customer, hash);
     let customer = entities.get(&entity).and_then(ContactEntity::as_customer);
@@ -65,7 +63,7 @@ pub(super) fn decide(
             (id, Event::ContactCounted(counted))
         }
     };
-    let mut events = SmallVec::new();
+    let mut events = Events::new();
     events.push((entity, contact));
     let mut token_reused = false;
     if let Some(jti) = declare.jti {
@@ -85,7 +83,7 @@ fn answer(
     declare: &DeclareContactMade,
     id: Id,
     token_reused: bool,
-    events: SmallVec<[(crate::key::EntityKey, Event); 4]>,
+    events: Events<Event>,
 ) -> Decision<Contact> {
     let decision = if token_reused {
         Noted::AcceptedTokenReused

@@ -3,8 +3,6 @@
 //! Here: which entries a lift names: the same source's for that purpose and channel, in whatever
 //! window. Entries of others are never touched. Not here: what an entry stops (`check`).
 
-use smallvec::SmallVec;
-
 use crate::contact::command::{Command, LiftSuppression};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::{Event, SuppressionLifted};
@@ -13,8 +11,8 @@ use crate::contact::policy::Policy;
 use crate::contact::reply::{DeclareReply, Reply};
 use crate::contact::suppression::Suppression;
 use crate::contact::{Contact, key};
-use crate::key::{EntityKey, Kind};
-use crate::machine::{Context, Decision, Entities};
+use crate::key::Kind;
+use crate::machine::{Context, Decision, Entities, Events};
 
 /// Decides the declaration.
 pub(super) fn decide(
@@ -33,7 +31,7 @@ pub(super) fn decide(
             && entry.channel == lift.channel
             && entry.in_force(now)
     };
-    let events: SmallVec<[(EntityKey, Event); 4]> = known
+    let events: Events<Event> = known
         .iter()
         .filter(is_named)
         .map(|entry| {
