@@ -213,7 +213,9 @@ impl<M: Machine> CommitThread<M> {
         let free = self.log.free_bytes();
         let low = free.is_some_and(|free| free < self.options.free_bytes_min);
         self.pressure.disk_low.store(low, Ordering::Relaxed);
-        self.metrics.looked(skew, free, self.committer.keeper_ref());
+        let now = self.clock.mono();
+        self.metrics
+            .looked(skew, free, self.committer.keeper_ref(), now);
     }
 
     fn fail(&self, cause: String) {

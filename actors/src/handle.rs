@@ -91,6 +91,7 @@ struct Channel<R> {
 /// What the commands of one submission have in common.
 struct Asked<M: Machine> {
     policy: Arc<M::Policy>,
+    submitted: Monotonic,
     deadline: Monotonic,
     permit: Arc<Permit>,
 }
@@ -99,11 +100,13 @@ impl<M: Machine> Clone for Asked<M> {
     fn clone(&self) -> Self {
         let Self {
             policy,
+            submitted,
             deadline,
             permit,
         } = self;
         Self {
             policy: Arc::clone(policy),
+            submitted: *submitted,
             deadline: *deadline,
             permit: Arc::clone(permit),
         }
@@ -155,7 +158,8 @@ impl<M: Machine> NodeHandle<M> {
                 .map_err(refusal)?,
         );
         let nanos = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
-        let deadline = Monotonic(entrance.clock.mono().0.saturating_add(nanos));
+        let submitted = entrance.clock.mono();
+        let deadline = Monotonic(submitted.0.saturating_add(nanos));
         let mut answers: Vec<Option<Answer<M::Reply>>> = std::iter::repeat_with(|| None)
             .take(commands.len())
             .collect();
@@ -168,6 +172,7 @@ impl<M: Machine> NodeHandle<M> {
         };
         let request = Asked {
             policy,
+            submitted,
             deadline,
             permit,
         };
@@ -232,6 +237,7 @@ impl<M: Machine> NodeHandle<M> {
     ) {
         let Asked {
             policy,
+            submitted,
             deadline,
             permit,
         } = asked;
@@ -246,6 +252,7 @@ impl<M: Machine> NodeHandle<M> {
             let request = Request {
                 sink,
                 policy,
+                submitted,
                 deadline,
                 shards,
             };

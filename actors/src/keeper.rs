@@ -5,6 +5,7 @@
 //! been paid for at the pace, so that frames always go before chunks.
 
 use std::collections::VecDeque;
+use std::time::Duration;
 
 use interlock_storage::{Commit, Coverage, JournalSize, Partition, Positions, Sequence};
 
@@ -59,6 +60,8 @@ pub struct Keeper {
     next_snapshot: u64,
     truncation_due: bool,
     sealed: u64,
+    /// When the last snapshot was completed; zero before the first.
+    sealed_at: Monotonic,
 }
 
 impl Keeper {
@@ -75,6 +78,7 @@ impl Keeper {
             next_snapshot: epoch << 32,
             truncation_due: false,
             sealed: 0,
+            sealed_at: Monotonic(0),
         }
     }
 
@@ -135,6 +139,7 @@ impl Keeper {
             self.coverage.sealed(seal.partition, seal.position);
             self.truncation_due = true;
             self.sealed += 1;
+            self.sealed_at = now;
             if self
                 .current
                 .is_some_and(|current| current.snapshot == seal.snapshot)
@@ -164,6 +169,16 @@ impl Keeper {
     #[must_use]
     pub const fn sealed(&self) -> u64 {
         self.sealed
+    }
+
+    /// How long ago the last snapshot was completed, or the node started; zero while snapshots cover
+    /// everything.
+    #[must_use]
+    pub fn age(&self, now: Monotonic) -> Duration {
+        if self.coverage.uncovered().next().is_none() {
+            return Duration::ZERO;
+        }
+        Duration::from_nanos(now.0.saturating_sub(self.sealed_at.0))
     }
 
     /// A snapshot is being written.

@@ -85,6 +85,8 @@ pub struct Transaction<M: Machine> {
     pub policy: Arc<M::Policy>,
     /// When deciding it stops being of use.
     pub deadline: Monotonic,
+    /// When it came in.
+    pub submitted: Monotonic,
     /// How often it waited for a lent entity.
     pub waits: u32,
 }

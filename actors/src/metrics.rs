@@ -9,7 +9,12 @@ use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
 
 use crate::committer::Committed;
 use crate::keeper::Keeper;
-use crate::stats::Stats;
+use crate::message::Monotonic;
+use crate::node::RecoveryReport;
+use crate::stats::{Encoded, Stats};
+
+/// What a row of a partition's map takes: key, version, state, and the table's free places.
+const MAP_ROW_BYTES: f64 = 140.0;
 
 /// Counts of one shard.
 pub(crate) struct ShardMetrics {
@@ -25,6 +30,11 @@ pub(crate) struct ShardMetrics {
     broken: Counter,
     purged: Counter,
     entities: Vec<Gauge>,
+    entity_bytes: Vec<Gauge>,
+    /// Entities by kind, and what those encoded so far came to.
+    counted: [i64; Kind::ALL.len()],
+    encoded: Encoded,
+    decision_seconds: Histogram,
     outcomes: Vec<((&'static str, &'static str), Counter)>,
 }
 
@@ -32,10 +42,12 @@ impl ShardMetrics {
     pub(crate) fn new(index: u16) -> Self {
         let shard = index.to_string();
         let count = |name: &'static str| counter!(name, "shard" => shard.clone());
-        let entities = Kind::ALL
-            .iter()
-            .map(|kind| gauge!("interlock_entities", "shard" => shard.clone(), "kind" => kind.name()))
-            .collect();
+        let by_kind = |name: &'static str| -> Vec<Gauge> {
+            Kind::ALL
+                .iter()
+                .map(|kind| gauge!(name, "shard" => shard.clone(), "kind" => kind.name()))
+                .collect()
+        };
         Self {
             decided: count("interlock_shard_decisions_total"),
             turns: count("interlock_shard_turns_total"),
@@ -47,7 +59,11 @@ impl ShardMetrics {
             refused: count("interlock_queue_full_total"),
             broken: count("interlock_broken_decisions_total"),
             purged: count("interlock_purged_total"),
-            entities,
+            entities: by_kind("interlock_entities"),
+            entity_bytes: by_kind("interlock_entity_bytes"),
+            counted: [0; Kind::ALL.len()],
+            encoded: Encoded::default(),
+            decision_seconds: histogram!("interlock_decision_seconds"),
             outcomes: Vec::new(),
             shard,
         }
@@ -71,14 +87,38 @@ impl ShardMetrics {
                 counter.increment(count);
             }
         }
-        for (gauge, change) in self.entities.iter().zip(stats.entities) {
-            if change != 0 {
-                #[expect(clippy::cast_precision_loss, reason = "a gauge; changes are small")]
-                gauge.increment(change as f64);
-            }
+        self.encoded.add_all(&stats.encoded);
+        self.sizes(&stats);
+        if stats.decided > 0 {
+            #[expect(clippy::cast_precision_loss, reason = "metrics are floating point")]
+            self.decision_seconds.record(stats.slowest_ns as f64 / 1e9);
         }
         for (outcome, count) in stats.outcomes {
             self.outcome(outcome).increment(count);
+        }
+    }
+
+    /// Entities by kind, and the bytes they take: a row of the map, and what an entity of the kind
+    /// came to when it was last encoded.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "metrics are floating point by their format"
+    )]
+    fn sizes(&mut self, stats: &Stats) {
+        for (at, &change) in stats.entities.iter().enumerate() {
+            if change == 0 {
+                continue;
+            }
+            self.counted[at] += change;
+            let count = self.counted[at].max(0) as f64;
+            let (entities, bytes) = self.encoded.by_kind[at];
+            let mean = if entities == 0 {
+                0.0
+            } else {
+                bytes as f64 / entities as f64
+            };
+            self.entities[at].set(count);
+            self.entity_bytes[at].set(count * (MAP_ROW_BYTES + mean));
         }
     }
 
@@ -108,6 +148,7 @@ pub(crate) struct CommitMetrics {
     journal_bytes: Gauge,
     journal_commits: Gauge,
     snapshots: Gauge,
+    snapshot_age: Gauge,
     uncovered: Gauge,
     skew: Gauge,
     free: Gauge,
@@ -124,6 +165,7 @@ impl CommitMetrics {
             journal_bytes: gauge!("interlock_journal_bytes"),
             journal_commits: gauge!("interlock_journal_commits"),
             snapshots: gauge!("interlock_snapshots_completed"),
+            snapshot_age: gauge!("interlock_snapshot_age_seconds"),
             uncovered: gauge!("interlock_partitions_uncovered"),
             skew: gauge!("interlock_clock_skew_milliseconds"),
             free: gauge!("interlock_disk_free_bytes"),
@@ -151,13 +193,26 @@ impl CommitMetrics {
         clippy::cast_precision_loss,
         reason = "metrics are floating point by their format"
     )]
-    pub(crate) fn looked(&self, skew_ms: i64, free: Option<u64>, keeper: &Keeper) {
+    pub(crate) fn looked(&self, skew_ms: i64, free: Option<u64>, keeper: &Keeper, now: Monotonic) {
         self.skew.set(skew_ms as f64);
         self.snapshots.set(keeper.sealed() as f64);
+        self.snapshot_age.set(keeper.age(now).as_secs_f64());
         self.uncovered
             .set(keeper.coverage().uncovered().count() as f64);
         if let Some(free) = free {
             self.free.set(free as f64);
         }
     }
+}
+
+/// What recovery found, once.
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "metrics are floating point by their format"
+)]
+pub(crate) fn recovered(report: RecoveryReport) {
+    gauge!("interlock_recovery_seconds").set(report.millis as f64 / 1e3);
+    gauge!("interlock_recovery_records").set(report.records as f64);
+    gauge!("interlock_recovery_snapshots").set(report.snapshots as f64);
+    gauge!("interlock_recovery_entities").set(report.entities as f64);
 }

@@ -16,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::message::Transaction;
 use crate::placement::{KeyHasher, MapKey};
+use crate::stats::Encoded;
 
 pub use slice::ENTITY_BYTES_MAX;
 pub(crate) use slice::decode_slice;
@@ -80,6 +81,8 @@ struct Walk {
     away: usize,
     /// Encoded entities that wait for the next slice.
     pending: Vec<u8>,
+    /// How many they are and how large, by kind.
+    encoded: Encoded,
     /// A slice was asked for and could not be written: the last entities are away.
     stalled: bool,
 }
@@ -93,6 +96,8 @@ pub(crate) struct Step {
     pub(crate) index: u32,
     /// Its bytes.
     pub(crate) bytes: Vec<u8>,
+    /// How many entities it holds and how large they are, by kind.
+    pub(crate) encoded: Encoded,
     /// Set with the last slice.
     pub(crate) complete: Option<(Sequence, u32, SnapshotHead)>,
 }
@@ -296,7 +301,8 @@ impl<M: Machine> Partition<M> {
         };
         if std::mem::take(&mut lent.snapshot_due) {
             if let (Some(walk), Some(entity)) = (&mut self.walk, &held.entity) {
-                encode_entity::<M>(&mut walk.pending, key, held.version, entity);
+                let bytes = encode_entity::<M>(&mut walk.pending, key, held.version, entity);
+                walk.encoded.add(key.kind, bytes);
             }
             if let Some(walk) = &mut self.walk {
                 walk.away -= 1;
@@ -378,6 +384,7 @@ impl<M: Machine> Partition<M> {
             slices: 0,
             away: 0,
             pending: Vec::new(),
+            encoded: Encoded::default(),
             stalled: false,
         });
     }
@@ -417,10 +424,12 @@ impl<M: Machine> Partition<M> {
             product: M::PRODUCT,
         };
         let bytes = std::mem::take(&mut walk.pending);
+        let encoded = std::mem::take(&mut walk.encoded);
         let step = Step {
             snapshot: walk.snapshot,
             index,
             bytes,
+            encoded,
             complete: complete.then_some((walk.position, walk.slices, head)),
         };
         if complete {
@@ -454,7 +463,8 @@ fn walk_on<M: Machine>(
                 version,
                 state: State::Home(entity),
             }) => {
-                encode_entity::<M>(&mut walk.pending, key, *version, entity);
+                let bytes = encode_entity::<M>(&mut walk.pending, key, *version, entity);
+                walk.encoded.add(key.kind, bytes);
             }
             Some(Slot {
                 state: State::Lent(lent),

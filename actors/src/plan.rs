@@ -28,6 +28,8 @@ pub struct Request<M: Machine> {
     pub sink: Arc<dyn Sink<M::Reply>>,
     /// The rules the commands were parsed with.
     pub policy: Arc<M::Policy>,
+    /// When they came in.
+    pub submitted: Monotonic,
     /// When deciding them stops being of use.
     pub deadline: Monotonic,
     /// How many shards there are.
@@ -145,6 +147,7 @@ fn transaction<M: Machine>(
         held: SmallVec::new(),
         space,
         policy: Arc::clone(&request.policy),
+        submitted: request.submitted,
         deadline: request.deadline,
         waits: 0,
     })

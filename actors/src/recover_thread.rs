@@ -57,6 +57,7 @@ pub(crate) fn run<M: Machine>(recovery: Recovery<M>) {
         return;
     }
     let report = adopt(&recovery, rebuilt);
+    crate::metrics::recovered(report);
     recovery.report.send_replace(Some(report));
 }
 

@@ -303,6 +303,7 @@ impl<M: Machine> Shard<M> {
                 continue;
             };
             let snapshot = step.snapshot;
+            self.stats.encoded.add_all(&step.encoded);
             self.frame.slices.push(SnapshotSlice {
                 partition: id,
                 snapshot,

@@ -29,6 +29,34 @@ pub struct Stats {
     pub outcomes: Vec<((&'static str, &'static str), u64)>,
     /// Entities gained and lost, by kind.
     pub entities: [i64; Kind::ALL.len()],
+    /// Entities encoded for snapshots and their bytes, by kind.
+    pub encoded: Encoded,
+    /// The longest that a command decided since waited for its decision, in nanoseconds.
+    pub slowest_ns: u64,
+}
+
+/// Encoded entities and their bytes, by kind: what an entity takes is known when it is written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Encoded {
+    /// Entities and bytes.
+    pub by_kind: [(u64, u64); Kind::ALL.len()],
+}
+
+impl Encoded {
+    /// Counts one entity.
+    pub(crate) fn add(&mut self, kind: Kind, bytes: usize) {
+        let (entities, sum) = &mut self.by_kind[kind as usize];
+        *entities += 1;
+        *sum += bytes as u64;
+    }
+
+    /// Counts all of another count.
+    pub(crate) fn add_all(&mut self, other: &Self) {
+        for (mine, theirs) in self.by_kind.iter_mut().zip(other.by_kind) {
+            mine.0 += theirs.0;
+            mine.1 += theirs.1;
+        }
+    }
 }
 
 impl Stats {

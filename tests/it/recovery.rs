@@ -110,3 +110,27 @@ fn a_disk_that_fails_ends_the_node_and_loses_nothing_it_answered() {
         assert_eq!(answer.json()["code"], "effect_in_flight");
     }
 }
+
+#[test]
+fn f6_a_declaration_survives_a_kill() {
+    let path = "/v1/coordination/declare";
+    let made = json!({
+        "kind": "contact.made", "agent": "closing",
+        "subject": {"type": "phone_e164", "value": "+5511987650001"},
+        "detail": {"channel": "voice", "purpose": "retention"},
+    });
+    let check = json!({
+        "agent": "closing", "intent": "follow_up", "direction": "outbound",
+        "purpose": "retention", "channel": "voice",
+        "subject": {"type": "phone_e164", "value": "+5511987650001"},
+    });
+    let server = Setup::new().seed(SEED).shards(2).start();
+    let first = server.post_once(path, KEY, "declared", &made);
+    assert_eq!(first.status, 200, "{first:?}");
+    let server = server.kill().shards(3).start();
+    let answer = server.post("/v1/coordination/check", KEY, &check).json();
+    assert_eq!(answer["decision"], "deny", "{answer}");
+    assert_eq!(answer["reasons"], json!(["budget_exhausted"]));
+    let again = server.post_once(path, KEY, "declared", &made);
+    assert_eq!(again, first, "the repeat is answered, not counted again");
+}

@@ -13,21 +13,23 @@ struct EncodedHead {
 /// Largest encoded entity; what may grow larger is split by the product.
 pub const ENTITY_BYTES_MAX: usize = 1024 * 1024;
 
-/// Appends an entity to a slice.
+/// Appends an entity to a slice; answers how many bytes it takes there.
 pub(super) fn encode_entity<M: Machine>(
     out: &mut Vec<u8>,
     key: &EntityKey,
     version: u64,
     entity: &M::Entity,
-) {
+) -> usize {
     let start = out.len();
     crate::record::put(out, &EncodedHead { key: *key, version })
         .and_then(|()| crate::record::put(out, entity))
         .expect("every entity of a machine can be encoded");
+    let bytes = out.len() - start;
     assert!(
-        out.len() - start <= ENTITY_BYTES_MAX,
+        bytes <= ENTITY_BYTES_MAX,
         "an entity is at most 1 MiB encoded"
     );
+    bytes
 }
 
 /// Reads the entities of a slice.

@@ -51,6 +51,8 @@ struct Bench<'a, M: Machine> {
 impl<M: Machine> Shard<M> {
     /// Decides every command of the transaction in order and holds the answers in the frame.
     pub(super) fn decide(&mut self, transaction: &mut Transaction<M>) {
+        let waited = self.mono.0.saturating_sub(transaction.submitted.0);
+        self.stats.slowest_ns = self.stats.slowest_ns.max(waited);
         let policy = self.rules(transaction);
         let stale = policy.version() > transaction.policy.version();
         let Transaction {

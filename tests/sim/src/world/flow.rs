@@ -51,6 +51,7 @@ impl<M: SimMachine> World<M> {
         let request = Request {
             sink: client,
             policy,
+            submitted: self.clocks.mono(),
             deadline: self.deadline(),
             shards: self.node.count(),
         };
