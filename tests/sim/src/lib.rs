@@ -7,8 +7,10 @@
 
 pub mod audit;
 pub mod clock;
+pub mod contact;
 pub mod counters;
 pub mod journal;
+mod keys;
 pub mod machine;
 pub mod node;
 pub mod random;

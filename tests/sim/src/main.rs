@@ -4,6 +4,7 @@ use std::panic::catch_unwind;
 use std::process::ExitCode;
 
 use clap::{Parser, ValueEnum};
+use interlock_domain::contact::Contact;
 use interlock_sim::counters::{Counters, quiet_deliberate_panics};
 use interlock_sim::machine::SimMachine;
 use interlock_sim::world::{Failure, Options, run};
@@ -37,6 +38,8 @@ enum Choice {
     All,
     /// Pairs of counters that must stay equal
     Counters,
+    /// The contact product
+    Contact,
 }
 
 impl Choice {
@@ -60,6 +63,9 @@ fn main() -> ExitCode {
         let mut fine = true;
         if arguments.machine.takes(Choice::Counters) {
             fine &= one::<Counters>(options);
+        }
+        if arguments.machine.takes(Choice::Contact) {
+            fine &= one::<Contact>(options);
         }
         if !fine {
             return ExitCode::FAILURE;

@@ -1,6 +1,7 @@
 //! Short runs over fixed seeds: those that once found something, and enough others that every kind
 //! of event happens in one of them.
 
+use interlock_domain::contact::Contact;
 use interlock_sim::counters::{Counters, quiet_deliberate_panics};
 use interlock_sim::machine::SimMachine;
 use interlock_sim::report::Report;
@@ -44,10 +45,21 @@ fn counters_see_every_kind_of_event() {
 }
 
 #[test]
+fn contact_agrees_with_its_model() {
+    for seed in 1..=8 {
+        let shards = u16::try_from(seed % 5 + 1).expect("1 to 5");
+        let report = runs::<Contact>(options(seed, 3_000, shards));
+        assert!(report.answers > 0, "seed {seed} asked nothing: {report}");
+    }
+}
+
+#[test]
 fn the_same_seed_is_the_same_run() {
     quiet_deliberate_panics();
     for seed in 20..24 {
         let once = runs::<Counters>(options(seed, 3_000, 4));
         assert_eq!(once, runs::<Counters>(options(seed, 3_000, 4)));
+        let once = runs::<Contact>(options(seed, 2_000, 3));
+        assert_eq!(once, runs::<Contact>(options(seed, 2_000, 3)));
     }
 }

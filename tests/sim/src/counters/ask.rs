@@ -3,12 +3,12 @@
 //! Few partitions hold all entities, so that floors and snapshots are shared; a hot pair takes a
 //! share of the commands that varies with the seed.
 
-use interlock_actors::placement::{group_of, partition_of};
-use interlock_domain::key::{EntityKey, KeyHash, Kind, SpaceId};
+use interlock_domain::key::{EntityKey, Kind, SpaceId};
 use interlock_storage::PARTITIONS_PER_GROUP;
 use smallvec::SmallVec;
 
 use super::{Act, Command, Pair, Policy};
+use crate::keys::{key_in, space};
 use crate::machine::Ask;
 use crate::random::Random;
 
@@ -117,7 +117,7 @@ impl Clients {
 
 impl Place {
     fn new(pairs: u64, partitions: u64, random: &mut Random) -> Self {
-        let space = SpaceId(half(random));
+        let space = space(random);
         let mut key = |kind| key_in(space, kind, partitions, random);
         let pairs = (0..pairs).map(|number| Pair {
             number: usize::try_from(number).expect("a few pairs"),
@@ -132,29 +132,6 @@ impl Place {
             receipts,
         }
     }
-}
-
-/// A fresh key in one of the first `partitions` of its group.
-pub(crate) fn key_in(
-    space: SpaceId,
-    kind: Kind,
-    partitions: u64,
-    random: &mut Random,
-) -> EntityKey {
-    let base = group_of(space).0 * PARTITIONS_PER_GROUP;
-    loop {
-        let hash = KeyHash(half(random));
-        let key = EntityKey { kind, space, hash };
-        if u64::from(partition_of(&key).0 - base) < partitions {
-            return key;
-        }
-    }
-}
-
-fn half(random: &mut Random) -> [u8; 16] {
-    let mut half = [0; 16];
-    half.copy_from_slice(&random.bytes()[..16]);
-    half
 }
 
 fn number(number: u64) -> i64 {

@@ -1,0 +1,33 @@
+//! The contact product, simulated against a model of its own.
+//!
+//! The model is written from `docs/spec/contact.md` and shares nothing with the product but its
+//! types: it keeps every contact, attempt and suppression there ever was, with the record of the
+//! log that made it, and judges a decision over what stood before that record. In `contact/`: the
+//! rules of a run (`rules`), what is asked (`ask`), the books (`books`), what a check must come to
+//! (`check`) and everything else (`judge`), the model that brings them together (`model`)
+//! and how it explains an answer (`explain`).
+
+#![allow(
+    clippy::wildcard_enum_match_arm,
+    clippy::match_wildcard_for_single_variants,
+    reason = "the model knows the part of the product it asks for; the rest may grow beside it"
+)]
+
+mod ask;
+mod books;
+mod budget;
+mod check;
+mod explain;
+mod judge;
+mod model;
+mod rules;
+
+use interlock_domain::contact::Contact;
+
+pub use model::ContactModel;
+
+use crate::machine::SimMachine;
+
+impl SimMachine for Contact {
+    type Model = ContactModel;
+}

@@ -1,0 +1,339 @@
+//! What agents, panels and consumers ask of the contact product.
+
+use std::collections::BTreeMap;
+
+use interlock_domain::contact::command::{
+    AddSuppression, Body, Check, Command, DeclareContactMade, DeclareEffect, Direction, EffectKind,
+    EffectRef, LiftSuppression, ObserveMessage, ReceiptRef, ReserveEffect, Route, SettleEffect,
+    SettledBy, Settlement,
+};
+use interlock_domain::contact::name::{
+    AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
+};
+use interlock_domain::ids::Id;
+use interlock_domain::key::{KeyHash, Kind, SpaceId};
+use interlock_domain::time::Timestamp;
+use interlock_storage::PARTITIONS_PER_GROUP;
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::rules::{GATEWAY, Hours, INTENTS, REASONS, Rules};
+use crate::keys::{key_in, space};
+use crate::random::Random;
+
+/// Integrations of a space.
+const SOURCES: u32 = 3;
+/// Keyed requests that may be sent again.
+const REPEATABLE: usize = 40;
+
+/// One space's customers, effects, objects and keys.
+#[derive(Debug)]
+struct Place {
+    customers: Vec<KeyHash>,
+    effects: Vec<KeyHash>,
+    objects: Vec<KeyHash>,
+    windows: Vec<Hours>,
+    keys: BTreeMap<(u32, u8), Vec<KeyHash>>,
+    /// Keyed requests of late.
+    sent: Vec<Command>,
+    /// Attempts seen of late, by effect.
+    attempts: BTreeMap<KeyHash, u32>,
+    /// Decisions seen of late, with customer and purpose.
+    decisions: Vec<(Id, KeyHash, PurposeId)>,
+}
+
+/// Everybody who asks.
+#[derive(Debug)]
+pub(super) struct Clients {
+    places: BTreeMap<SpaceId, Place>,
+    /// Weights of the bodies, in the order of [`Clients::body`].
+    bodies: [u64; 8],
+    keyed: u64,
+    hot: u64,
+}
+
+impl Clients {
+    pub(super) fn new(random: &mut Random) -> Self {
+        let count = random.range(1..=2);
+        let partitions = random.pick(&[1, 8, u64::from(PARTITIONS_PER_GROUP)]);
+        let places = (0..count).map(|_| {
+            let space = space(random);
+            (space, Place::new(space, partitions, random))
+        });
+        Self {
+            places: places.collect(),
+            bodies: [
+                60,
+                random.pick(&[0, 10]),
+                random.pick(&[5, 20]),
+                random.pick(&[3, 20]),
+                random.pick(&[3, 20]),
+                random.pick(&[0, 2, 10]),
+                random.pick(&[0, 2, 10]),
+                random.pick(&[0, 5]),
+            ],
+            keyed: random.pick(&[0, 300, 800]),
+            hot: random.pick(&[0, 300, 900]),
+        }
+    }
+
+    pub(super) fn spaces(&self) -> Vec<SpaceId> {
+        self.places.keys().copied().collect()
+    }
+
+    /// A decision came to light.
+    pub(super) fn decided(&mut self, space: SpaceId, id: Id, customer: KeyHash, of: PurposeId) {
+        if let Some(place) = self.places.get_mut(&space) {
+            place.decisions.push((id, customer, of));
+            if place.decisions.len() > REPEATABLE {
+                place.decisions.remove(0);
+            }
+        }
+    }
+
+    /// An attempt came to light.
+    pub(super) fn attempted(&mut self, space: SpaceId, effect: KeyHash, attempt: u32) {
+        if let Some(place) = self.places.get_mut(&space) {
+            place.attempts.insert(effect, attempt);
+        }
+    }
+
+    pub(super) fn ask(
+        &mut self,
+        space: SpaceId,
+        rules: &Rules,
+        now: Timestamp,
+        random: &mut Random,
+    ) -> Command {
+        let (bodies, keyed, hot) = (self.bodies, self.keyed, self.hot);
+        let place = self
+            .places
+            .get_mut(&space)
+            .expect("a space that takes part");
+        if !place.sent.is_empty() && random.chance(keyed / 3) {
+            let again = place.sent[random.index(place.sent.len())].clone();
+            // The edge refuses names that its rules do not know.
+            if rules.knows(&again) {
+                return again;
+            }
+        }
+        let (route, body) = place.body(random.weighted(&bodies), rules, now, hot, random);
+        let source = random.range(1..=u64::from(SOURCES));
+        let source = SourceId(u32::try_from(source).expect("a few sources"));
+        let mut command = Command {
+            space,
+            source,
+            route,
+            receipt: None,
+            body,
+        };
+        if random.chance(keyed) {
+            let request = format!("{command:?}");
+            command.receipt = Some(ReceiptRef {
+                hash: random.pick(&place.keys[&(source.0, route as u8)]),
+                fingerprint: xxh3_128(request.as_bytes()).to_be_bytes(),
+            });
+            place.sent.push(command.clone());
+            if place.sent.len() > REPEATABLE {
+                place.sent.remove(0);
+            }
+        }
+        command
+    }
+}
+
+impl Place {
+    fn new(space: SpaceId, partitions: u64, random: &mut Random) -> Self {
+        let customers = random.pick(&[1, 3, 12]);
+        let effects = random.pick(&[2, 6, 40]);
+        let mut some = |kind, count| -> Vec<KeyHash> {
+            let fresh = |_| key_in(space, kind, partitions, random).hash;
+            (0..count).map(fresh).collect()
+        };
+        let routes = [
+            Route::Check,
+            Route::CheckBatch,
+            Route::Declare,
+            Route::Effects,
+            Route::Settle,
+            Route::Batch,
+        ];
+        let mut keys = BTreeMap::new();
+        for source in 1..=SOURCES {
+            for route in routes {
+                keys.insert((source, route as u8), some(Kind::Receipt, 3));
+            }
+        }
+        Self {
+            customers: some(Kind::Customer, customers),
+            effects: some(Kind::Effect, effects),
+            objects: some(Kind::Object, 3),
+            windows: (0..2).map(|_| Hours::new(random)).collect(),
+            keys,
+            sent: Vec::new(),
+            attempts: BTreeMap::new(),
+            decisions: Vec::new(),
+        }
+    }
+
+    fn body(
+        &self,
+        which: usize,
+        rules: &Rules,
+        now: Timestamp,
+        hot: u64,
+        random: &mut Random,
+    ) -> (Route, Body) {
+        let customer = if random.chance(hot) {
+            self.customers[0]
+        } else {
+            random.pick(&self.customers)
+        };
+        let effect = EffectRef {
+            hash: random.pick(&self.effects),
+            kind: random.pick(&EffectKind::ALL),
+        };
+        let attempt = self.attempts.get(&effect.hash).copied().unwrap_or(1);
+        let attempt = if random.chance(100) {
+            attempt + 1
+        } else {
+            attempt
+        };
+        let settlement = random.pick(&[
+            Settlement::Done,
+            Settlement::Failed,
+            Settlement::Failed,
+            Settlement::UnknownOutcome,
+        ]);
+        match which {
+            0 => self.check(rules, customer, effect, random),
+            1 => (
+                Route::Effects,
+                Body::ReserveEffect(ReserveEffect { effect }),
+            ),
+            2 => {
+                let by = [SettledBy::Holder, SettledBy::Observation, SettledBy::Person];
+                let body = SettleEffect {
+                    effect: effect.hash,
+                    attempt,
+                    settlement,
+                    by: by[random.weighted(&[6, 1, 1])],
+                };
+                (Route::Settle, Body::SettleEffect(body))
+            }
+            3 => {
+                let body = DeclareEffect {
+                    effect: effect.hash,
+                    attempt,
+                    settlement,
+                };
+                (Route::Declare, Body::DeclareEffect(body))
+            }
+            4 => (Route::Declare, self.contact(rules, customer, random)),
+            5 => (Route::Declare, self.suppress(rules, customer, now, random)),
+            6 => {
+                let body = LiftSuppression {
+                    customer,
+                    purpose: purpose_or_any(rules, random),
+                    channel: random.chance(500).then(|| channel(rules, random)),
+                };
+                (Route::Declare, Body::LiftSuppression(body))
+            }
+            _ => {
+                let ago = i64::try_from(random.below(4 * 3_600_000)).unwrap_or(0);
+                let body = ObserveMessage {
+                    customer,
+                    channel: channel(rules, random),
+                    occurred_at: now.plus_ms(60_000 - ago),
+                };
+                (Route::Batch, Body::ObserveMessage(body))
+            }
+        }
+    }
+
+    fn check(
+        &self,
+        rules: &Rules,
+        customer: KeyHash,
+        effect: EffectRef,
+        random: &mut Random,
+    ) -> (Route, Body) {
+        let inbound = random.chance(150);
+        let body = Check {
+            direction: if inbound {
+                Direction::Inbound
+            } else {
+                Direction::Outbound
+            },
+            agent: AgentId(random.below(3)),
+            intent: IntentId::of(random.pick(&INTENTS)),
+            purpose: purpose(rules, random),
+            channel: random.chance(700).then(|| channel(rules, random)),
+            gateway: random.chance(500).then(|| GatewayId::of(GATEWAY)),
+            customer: random.chance(850).then_some(customer),
+            object: random.chance(200).then(|| random.pick(&self.objects)),
+            task: random.chance(100).then_some(TaskId(7)),
+            effect: random.chance(500).then_some(effect),
+            signer: 1,
+        };
+        let route = random.pick(&[Route::Check, Route::CheckBatch]);
+        (route, Body::Check(body))
+    }
+
+    fn contact(&self, rules: &Rules, customer: KeyHash, random: &mut Random) -> Body {
+        let mut body = DeclareContactMade {
+            customer: random.chance(900).then_some(customer),
+            purpose: purpose(rules, random),
+            channel: channel(rules, random),
+            gateway: None,
+            decision: None,
+            jti: random
+                .chance(300)
+                .then(|| Id([u8::try_from(random.below(30)).unwrap_or(0); 16])),
+            unchecked: random.chance(100),
+        };
+        if !self.decisions.is_empty() && random.chance(700) {
+            let (id, customer, of) = random.pick(&self.decisions);
+            body.decision = Some(id);
+            if rules.purpose(of).is_some() && random.chance(800) {
+                body.customer = Some(customer);
+                body.purpose = of;
+            }
+        }
+        Body::DeclareContactMade(body)
+    }
+
+    fn suppress(
+        &self,
+        rules: &Rules,
+        customer: KeyHash,
+        now: Timestamp,
+        random: &mut Random,
+    ) -> Body {
+        let soon = i64::try_from(random.range(1..=7_200_000)).unwrap_or(1);
+        Body::AddSuppression(AddSuppression {
+            customer,
+            purpose: purpose_or_any(rules, random),
+            channel: random.chance(500).then(|| channel(rules, random)),
+            reason: ReasonId::of(REASONS[random.index(REASONS.len())].0),
+            until: random.chance(700).then(|| now.plus_ms(soon)),
+            window: random
+                .chance(400)
+                .then(|| self.windows[random.index(self.windows.len())].window()),
+        })
+    }
+}
+
+fn purpose(rules: &Rules, random: &mut Random) -> PurposeId {
+    PurposeId::of(rules.purposes[random.index(rules.purposes.len())].name)
+}
+
+fn purpose_or_any(rules: &Rules, random: &mut Random) -> PurposeId {
+    if random.chance(150) {
+        return PurposeId::ANY;
+    }
+    purpose(rules, random)
+}
+
+fn channel(rules: &Rules, random: &mut Random) -> ChannelId {
+    ChannelId::of(rules.channels[random.index(rules.channels.len())].name)
+}

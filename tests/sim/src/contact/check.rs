@@ -1,0 +1,289 @@
+//! What a check must come to: the table of §4.2 and the inbound rules of §5, over the books.
+
+use interlock_domain::contact::command::{Check, Direction};
+use interlock_domain::contact::name::{PurposeId, SourceId};
+use interlock_domain::contact::reason::{Reason, Verdict};
+use interlock_domain::contact::reply::{
+    BudgetView, ChannelView, CheckReply, EffectView, EffectViewState,
+};
+use interlock_domain::key::{EntityKey, KeyHash, Kind};
+use interlock_domain::time::Timestamp;
+
+use super::books::{Attempt, Entry, State};
+use super::budget::{Left, left};
+use super::judge::{Change, Moment};
+use super::rules::Rules;
+
+/// For how long a decision may be relied on.
+const VALID_S: u32 = 60;
+
+/// What a check must come to.
+#[derive(Debug)]
+pub(super) struct Decided {
+    pub(super) verdict: Verdict,
+    pub(super) reason: Option<Reason>,
+    pub(super) effect: Option<EffectView>,
+    /// Ends of the windows that defer it; any of them may be named.
+    pub(super) windows: Vec<Timestamp>,
+    pub(super) changes: Vec<Change>,
+}
+
+/// Where an effect stands for somebody who would reserve it.
+pub(super) enum Standing {
+    Free(u32),
+    Held(State, u32),
+}
+
+pub(super) fn standing(attempt: Option<&Attempt>, now: Timestamp) -> Standing {
+    match attempt.map(|attempt| (attempt.at(now), attempt.number)) {
+        None | Some((None, _)) => Standing::Free(1),
+        Some((Some(State::Failed { .. }), number)) => Standing::Free(number + 1),
+        Some((Some(state), number)) => Standing::Held(state, number),
+    }
+}
+
+/// Decides.
+pub(super) fn decide(moment: &Moment<'_>, check: &Check, source: SourceId) -> Decided {
+    let mut decided = Decided {
+        verdict: Verdict::Allow,
+        reason: None,
+        effect: None,
+        windows: Vec::new(),
+        changes: Vec::new(),
+    };
+    let mut reserved = None;
+    if let Some(effect) = check.effect {
+        let key = moment.key(Kind::Effect, effect.hash);
+        match standing(moment.books.attempt(key, moment.record), moment.now) {
+            Standing::Free(attempt) => {
+                let state = EffectViewState::None;
+                decided.effect = Some(EffectView { state, attempt });
+                let kept = moment.books.attempt(key, moment.record);
+                let alive = kept.filter(|_| attempt > 1);
+                reserved = Some(Change::Reserved {
+                    key,
+                    attempt,
+                    source,
+                    kind: alive.map_or(effect.kind, |attempt| attempt.kind),
+                });
+            }
+            Standing::Held(state, attempt) => {
+                let (state, reason) = match state {
+                    State::Done { .. } => (EffectViewState::Done, Reason::EffectDone),
+                    State::Reserved { .. } => (EffectViewState::InFlight, Reason::EffectInFlight),
+                    State::Unknown | State::Failed { .. } => (
+                        EffectViewState::UnknownOutcome,
+                        Reason::EffectUnknownOutcome,
+                    ),
+                };
+                decided.effect = Some(EffectView { state, attempt });
+                decided.reason = Some(reason);
+            }
+        }
+    }
+    if check.direction == Direction::Inbound {
+        decided.changes.extend(reserved);
+        return decided;
+    }
+    let stopped = match decided.reason {
+        Some(_) => Some(Verdict::Deny),
+        None => stop(moment, check, &mut decided),
+    };
+    if let Some(verdict) = stopped {
+        decided.verdict = verdict;
+        if reserved.is_some() {
+            decided.effect = None;
+        }
+        return decided;
+    }
+    decided.changes.extend(reserved);
+    if let Some(customer) = check.customer {
+        let rules = moment.rules.purpose(check.purpose);
+        let budget = rules.and_then(|purpose| purpose.budget.as_ref());
+        let slice = budget.and_then(|budget| budget.slice(check.intent));
+        decided.changes.push(Change::Counted {
+            key: moment.key(Kind::Customer, customer),
+            purpose: check.purpose,
+            share: slice.map_or(0, |_| check.intent.0),
+            decided: true,
+        });
+    }
+    if needs_template(moment, check) {
+        decided.reason = Some(Reason::TemplateRequired);
+    }
+    decided
+}
+
+/// Steps 2 to 7: what stops an outbound contact.
+fn stop(moment: &Moment<'_>, check: &Check, decided: &mut Decided) -> Option<Verdict> {
+    if let Some(customer) = check.customer {
+        let stops: Vec<&Entry> = entries(moment, customer)
+            .filter(|entry| entry.purpose == check.purpose || entry.purpose == PurposeId::ANY)
+            .filter(|entry| entry.channel.is_none() || entry.channel == check.channel)
+            .collect();
+        if stops.iter().any(|entry| entry.window.is_none()) {
+            decided.reason = Some(Reason::Suppressed);
+            return Some(Verdict::Deny);
+        }
+        let ends = stops.iter().filter_map(|entry| {
+            let end = entry.window.as_ref()?.end(moment.now)?;
+            Some(entry.until.map_or(end, |until| until.min(end)))
+        });
+        decided.windows = ends.collect();
+        if !decided.windows.is_empty() {
+            decided.reason = Some(Reason::ContactWindow);
+            return Some(Verdict::Defer);
+        }
+        if let Some(left) = asked_share(moment, check, moment.record) {
+            if left.remaining == 0 {
+                decided.reason = Some(Reason::BudgetExhausted);
+                return Some(Verdict::Deny);
+            }
+            if left.paced {
+                decided.reason = Some(Reason::BudgetPaced);
+                return Some(Verdict::Defer);
+            }
+        }
+    }
+    if quiet_until(moment, check).is_some() {
+        decided.reason = Some(Reason::QuietHours);
+        return Some(Verdict::Defer);
+    }
+    None
+}
+
+fn entries<'a>(moment: &Moment<'a>, customer: KeyHash) -> impl Iterator<Item = &'a Entry> {
+    let key = moment.key(Kind::Customer, customer);
+    let now = moment.now;
+    let entries = moment.books.entries(key, moment.record);
+    entries.filter(move |entry| entry.in_force(now))
+}
+
+/// What is left for the asked purpose and intent before a record.
+fn asked_share(moment: &Moment<'_>, check: &Check, before: u64) -> Option<Left> {
+    let key = moment.key(Kind::Customer, check.customer?);
+    let budget = moment.rules.purpose(check.purpose)?.budget.as_ref()?;
+    let contacts = moment.books.contacts(key, before);
+    let intent = Some(check.intent);
+    Some(left(budget, check.purpose, intent, contacts, moment.now))
+}
+
+/// The end of the quiet hours, where the purpose must keep them.
+fn quiet_until(moment: &Moment<'_>, check: &Check) -> Option<Timestamp> {
+    let purpose = moment.rules.purpose(check.purpose);
+    if purpose.is_some_and(|purpose| purpose.exempt) {
+        return None;
+    }
+    let channel = moment.rules.channel(check.channel?)?;
+    channel.quiet.as_ref()?.end(moment.now)
+}
+
+fn free_form_until(moment: &Moment<'_>, check: &Check) -> Option<Timestamp> {
+    let channel = moment.rules.channel(check.channel?)?;
+    let key = moment.key(Kind::Customer, check.customer?);
+    let last = moment.books.message(key, check.channel?, moment.record)?;
+    let until = last.plus_ms(channel.free_form_hours? * 3_600_000);
+    (moment.now < until).then_some(until)
+}
+
+fn needs_template(moment: &Moment<'_>, check: &Check) -> bool {
+    let channel = check.channel.and_then(|id| moment.rules.channel(id));
+    channel.is_some_and(|channel| channel.template) && free_form_until(moment, check).is_none()
+}
+
+/// Is this answer what the decision must say? Names the member that is not.
+pub(super) fn compare(
+    moment: &Moment<'_>,
+    check: &Check,
+    decided: &Decided,
+    reply: &CheckReply,
+) -> Result<(), String> {
+    let allowed = decided.verdict == Verdict::Allow;
+    let outbound = check.direction == Direction::Outbound;
+    let token = check.gateway.is_some()
+        && check.channel.is_some()
+        && check.customer.is_some()
+        && moment
+            .rules
+            .purpose(check.purpose)
+            .is_some_and(|purpose| purpose.token);
+    is("verdict", &reply.verdict, &decided.verdict)?;
+    is("direction", &reply.direction, &check.direction)?;
+    is(
+        "reasons",
+        &reply.reasons.as_slice(),
+        &decided.reason.as_slice(),
+    )?;
+    is("effect", &reply.effect, &decided.effect)?;
+    is("decided_at", &reply.decided_at, &moment.now)?;
+    is("valid_for_s", &reply.valid_for_s, &VALID_S)?;
+    is("sign", &reply.sign, &(allowed && outbound && token))?;
+    is("signer", &reply.signer, &check.signer)?;
+    let window = reply.contact_window_until;
+    let window_fits = match window {
+        Some(end) => decided.windows.contains(&end),
+        None => decided.windows.is_empty(),
+    };
+    is("contact_window_until", &window_fits, &true)?;
+    let channel = check.channel.map(|_| ChannelView {
+        free_form_until: free_form_until(moment, check),
+        template_required: needs_template(moment, check),
+        quiet_until: quiet_until(moment, check),
+    });
+    is("channel", &reply.channel, &channel)?;
+    let mut shown = reply.suppressions.to_vec();
+    shown.sort_unstable();
+    is("suppressions", &shown, &suppressed(moment, check))?;
+    is("budgets", &reply.budgets.to_vec(), &budgets(moment, check))
+}
+
+fn is<T: PartialEq + std::fmt::Debug>(what: &str, said: &T, due: &T) -> Result<(), String> {
+    if said == due {
+        return Ok(());
+    }
+    Err(format!("{what} is {said:?}, not {due:?}"))
+}
+
+/// Purposes with an all-hours entry in force on the asked channel or on every channel; without a
+/// channel in the check, any entry.
+fn suppressed(moment: &Moment<'_>, check: &Check) -> Vec<PurposeId> {
+    let Some(customer) = check.customer else {
+        return Vec::new();
+    };
+    let mut purposes: Vec<PurposeId> = entries(moment, customer)
+        .filter(|entry| entry.window.is_none())
+        .filter(|entry| {
+            check.channel.is_none() || entry.channel.is_none() || entry.channel == check.channel
+        })
+        .map(|entry| entry.purpose)
+        .collect();
+    purposes.sort_unstable();
+    purposes.dedup();
+    purposes
+}
+
+/// What is left of every budget after the decision: the record itself counts.
+fn budgets(moment: &Moment<'_>, check: &Check) -> Vec<BudgetView> {
+    let Some(customer) = check.customer else {
+        return Vec::new();
+    };
+    let key: EntityKey = moment.key(Kind::Customer, customer);
+    let Rules { purposes, .. } = moment.rules;
+    let mut views = Vec::new();
+    for purpose in purposes {
+        let Some(budget) = &purpose.budget else {
+            continue;
+        };
+        let id = PurposeId::of(purpose.name);
+        let intent = (id == check.purpose).then_some(check.intent);
+        let contacts = moment.books.contacts(key, moment.record + 1);
+        let left = left(budget, id, intent, contacts, moment.now);
+        let shown = left.remaining == 0 || left.paced;
+        views.push(BudgetView {
+            purpose: id,
+            remaining: u32::try_from(left.remaining).unwrap_or(u32::MAX),
+            next_allowed_at: left.next_at.filter(|_| shown),
+        });
+    }
+    views
+}

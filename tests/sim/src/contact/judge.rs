@@ -1,0 +1,471 @@
+//! What every command must come to at one moment, and whether a record and an answer say so.
+
+use interlock_domain::contact::command::{
+    AddSuppression, Body, Command, DeclareContactMade, EffectKind, LiftSuppression, SettledBy,
+    Settlement,
+};
+use interlock_domain::contact::event::Event;
+use interlock_domain::contact::name::{ChannelId, PurposeId, SourceId};
+use interlock_domain::contact::note::Noted;
+use interlock_domain::contact::reason::Refusal;
+use interlock_domain::contact::reply::{DeclareReply, EffectReply, EffectState, Reply};
+use interlock_domain::ids::Id;
+use interlock_domain::key::{EntityKey, KeyHash, Kind, SpaceId};
+use interlock_domain::time::Timestamp;
+
+use super::books::{Attempt, Books, State};
+use super::check::{self, Standing, standing};
+use super::rules::{Hours, Rules, reason_days};
+
+/// When something was decided: over the books before a record.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Moment<'a> {
+    pub(super) books: &'a Books,
+    pub(super) rules: &'a Rules,
+    pub(super) space: SpaceId,
+    pub(super) record: u64,
+    pub(super) now: Timestamp,
+}
+
+/// A change that a decision must make.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Change {
+    Reserved {
+        key: EntityKey,
+        attempt: u32,
+        source: SourceId,
+        kind: EffectKind,
+    },
+    Settled {
+        key: EntityKey,
+        settlement: Settlement,
+        kind: EffectKind,
+    },
+    Counted {
+        key: EntityKey,
+        purpose: PurposeId,
+        share: u64,
+        decided: bool,
+    },
+    Made {
+        key: EntityKey,
+        id: Id,
+    },
+    Token {
+        key: EntityKey,
+        jti: Id,
+    },
+    Suppressed {
+        key: EntityKey,
+        source: SourceId,
+        purpose: PurposeId,
+        channel: Option<ChannelId>,
+        window: Option<Hours>,
+        until: Option<Timestamp>,
+        /// The entry it renews.
+        renews: Option<Id>,
+    },
+    Lifted {
+        key: EntityKey,
+        entry: Id,
+    },
+    Seen {
+        key: EntityKey,
+        channel: ChannelId,
+        at: Timestamp,
+    },
+}
+
+/// What a declared contact finds of the decision it cites.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Cited {
+    /// It is held, and the contact does not count again.
+    Held(Id),
+    /// It may have been forgotten by now.
+    Maybe(Id),
+    /// It is not, and the contact counts.
+    Not,
+    /// There is no customer to count it for.
+    Nobody,
+}
+
+/// What a command must come to.
+#[derive(Debug)]
+pub(super) enum Due {
+    /// A check's decision.
+    Check(check::Decided),
+    /// This answer, noted so, with these changes.
+    Plain(Reply, Noted, Vec<Change>),
+    /// A contact that cites a decision held, counts anew, or either.
+    Contact(Cited, Vec<Change>),
+}
+
+impl Moment<'_> {
+    pub(super) fn key(&self, kind: Kind, hash: KeyHash) -> EntityKey {
+        EntityKey {
+            kind,
+            space: self.space,
+            hash,
+        }
+    }
+}
+
+/// Decides a command.
+pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
+    let source = command.source;
+    match &command.body {
+        Body::Check(body) => Due::Check(check::decide(moment, body, source)),
+        Body::ReserveEffect(body) => reserve(moment, source, body.effect.hash, body.effect.kind),
+        Body::SettleEffect(body) => {
+            let asked = Asked {
+                effect: body.effect,
+                attempt: body.attempt,
+                settlement: body.settlement,
+                by: body.by,
+            };
+            match settle(moment, source, &asked) {
+                Ok((attempt, changes)) => {
+                    let reply = Reply::Effect(view(&attempt, moment.now, false));
+                    Due::Plain(reply, taken(&changes), changes)
+                }
+                Err(Some(refusal)) => refused(refusal),
+                Err(None) => Due::Plain(Reply::NotFound, Noted::NothingToChange, Vec::new()),
+            }
+        }
+        Body::DeclareEffect(body) => {
+            let asked = Asked {
+                effect: body.effect,
+                attempt: body.attempt,
+                settlement: body.settlement,
+                by: SettledBy::Holder,
+            };
+            match settle(moment, source, &asked) {
+                Ok((_, changes)) => Due::Plain(declared(true), taken(&changes), changes),
+                Err(Some(refusal)) => {
+                    Due::Plain(declared(false), Noted::Refused(refusal), Vec::new())
+                }
+                Err(None) => Due::Plain(declared(false), Noted::NothingToChange, Vec::new()),
+            }
+        }
+        Body::DeclareContactMade(body) => contact(moment, body),
+        Body::AddSuppression(body) => suppress(moment, source, body),
+        Body::LiftSuppression(body) => lift(moment, source, body),
+        Body::ObserveMessage(body) => {
+            let change = Change::Seen {
+                key: moment.key(Kind::Customer, body.customer),
+                channel: body.channel,
+                at: body.occurred_at.min(moment.now),
+            };
+            Due::Plain(Reply::Observed, Noted::Accepted, vec![change])
+        }
+    }
+}
+
+fn taken(changes: &[Change]) -> Noted {
+    if changes.is_empty() {
+        return Noted::NothingToChange;
+    }
+    Noted::Accepted
+}
+
+fn declared(accepted: bool) -> Reply {
+    Reply::Declared(DeclareReply {
+        accepted,
+        decision_id: None,
+    })
+}
+
+fn refused(refusal: Refusal) -> Due {
+    Due::Plain(Reply::Refused(refusal), Noted::Refused(refusal), Vec::new())
+}
+
+fn view(attempt: &Attempt, now: Timestamp, created: bool) -> EffectReply {
+    let (state, done_at) = match attempt.at(now) {
+        Some(State::Reserved { .. }) => (EffectState::Reserved, None),
+        Some(State::Done { at, .. }) => (EffectState::Done, Some(at)),
+        Some(State::Failed { .. }) => (EffectState::Failed, None),
+        Some(State::Unknown) | None => (EffectState::UnknownOutcome, None),
+    };
+    EffectReply {
+        created,
+        state,
+        attempt: attempt.number,
+        reserved_at: attempt.reserved_at,
+        done_at,
+    }
+}
+
+fn reserve(moment: &Moment<'_>, source: SourceId, effect: KeyHash, kind: EffectKind) -> Due {
+    let key = moment.key(Kind::Effect, effect);
+    let held = moment.books.attempt(key, moment.record);
+    match standing(held, moment.now) {
+        Standing::Free(attempt) => {
+            let kind = held.filter(|_| attempt > 1).map_or(kind, |held| held.kind);
+            let change = Change::Reserved {
+                key,
+                attempt,
+                source,
+                kind,
+            };
+            let reply = EffectReply {
+                created: true,
+                state: EffectState::Reserved,
+                attempt,
+                reserved_at: moment.now,
+                done_at: None,
+            };
+            Due::Plain(Reply::Effect(reply), Noted::Accepted, vec![change])
+        }
+        Standing::Held(State::Reserved { .. }, _) => refused(Refusal::EffectInFlight),
+        Standing::Held(..) => match held {
+            Some(held) => {
+                let reply = Reply::Effect(view(held, moment.now, false));
+                Due::Plain(reply, Noted::Accepted, Vec::new())
+            }
+            None => refused(Refusal::EffectInFlight),
+        },
+    }
+}
+
+/// A settlement, by whichever way it came.
+struct Asked {
+    effect: KeyHash,
+    attempt: u32,
+    settlement: Settlement,
+    by: SettledBy,
+}
+
+/// The table of §8: the attempt as it is afterwards, or why not; `None` when there is no such key.
+fn settle(
+    moment: &Moment<'_>,
+    source: SourceId,
+    asked: &Asked,
+) -> Result<(Attempt, Vec<Change>), Option<Refusal>> {
+    let key = moment.key(Kind::Effect, asked.effect);
+    let held = moment.books.attempt(key, moment.record).ok_or(None)?;
+    let state = held.at(moment.now).ok_or(None)?;
+    let holder = asked.by == SettledBy::Holder;
+    if holder && (held.number != asked.attempt || held.source != source) {
+        return Err(Some(Refusal::StaleAttempt));
+    }
+    let to = asked.settlement;
+    let same = matches!(
+        (state, to),
+        (State::Done { .. }, Settlement::Done)
+            | (State::Failed { .. }, Settlement::Failed)
+            | (State::Unknown, Settlement::UnknownOutcome)
+    );
+    if same {
+        return Ok((held.clone(), Vec::new()));
+    }
+    let ends = to != Settlement::UnknownOutcome;
+    let moves = match (state, asked.by) {
+        (State::Reserved { .. }, SettledBy::Holder) => true,
+        (State::Reserved { .. }, SettledBy::Observation) | (State::Unknown, _) => ends,
+        (State::Failed { .. }, SettledBy::Observation) => to == Settlement::Done,
+        (State::Reserved { .. } | State::Failed { .. } | State::Done { .. }, _) => false,
+    };
+    if !moves {
+        return Err(Some(Refusal::InvalidTransition));
+    }
+    let days = moment.rules.days[held.kind as usize];
+    let until = moment.now.plus_s(days * 86_400);
+    let mut settled = held.clone();
+    settled.state = match to {
+        Settlement::Done => State::Done {
+            at: moment.now,
+            until,
+        },
+        Settlement::Failed => State::Failed { until },
+        Settlement::UnknownOutcome => State::Unknown,
+    };
+    let change = Change::Settled {
+        key,
+        settlement: to,
+        kind: held.kind,
+    };
+    Ok((settled, vec![change]))
+}
+
+/// Contacts of a purpose that are remembered whatever their age.
+const NEWEST: usize = 32;
+
+fn contact(moment: &Moment<'_>, body: &DeclareContactMade) -> Due {
+    let Some(customer) = body.customer else {
+        return Due::Contact(Cited::Nobody, Vec::new());
+    };
+    let key = moment.key(Kind::Customer, customer);
+    let of_purpose = || {
+        let contacts = moment.books.contacts(key, moment.record);
+        contacts.filter(|contact| contact.purpose == body.purpose)
+    };
+    let found = of_purpose()
+        .find(|contact| contact.decided && Some(contact.id) == body.decision)
+        .map(|contact| {
+            let newer = of_purpose().filter(|other| other.record > contact.record);
+            let kept = moment.now < contact.kept_until && newer.count() < NEWEST;
+            if kept {
+                Cited::Held(contact.id)
+            } else {
+                Cited::Maybe(contact.id)
+            }
+        });
+    let token = body.jti.map(|jti| Change::Token { key, jti });
+    Due::Contact(found.unwrap_or(Cited::Not), token.into_iter().collect())
+}
+
+/// The change a declared contact makes beside the token it names.
+pub(super) fn counted(moment: &Moment<'_>, body: &DeclareContactMade, cited: Option<Id>) -> Change {
+    let key = moment.key(Kind::Customer, body.customer.unwrap_or(KeyHash([0; 16])));
+    match cited {
+        Some(id) => Change::Made { key, id },
+        None => Change::Counted {
+            key,
+            purpose: body.purpose,
+            share: 0,
+            decided: false,
+        },
+    }
+}
+
+fn suppress(moment: &Moment<'_>, source: SourceId, body: &AddSuppression) -> Due {
+    let key = moment.key(Kind::Customer, body.customer);
+    let window = body.window.as_ref().map(Hours::of);
+    let mut entries = moment.books.entries(key, moment.record);
+    let renews = entries.find(|entry| {
+        entry.source == source
+            && entry.purpose == body.purpose
+            && entry.channel == body.channel
+            && entry.window == window
+    });
+    let own = reason_days(body.reason).map(|days| moment.now.plus_s(i64::from(days) * 86_400));
+    let change = Change::Suppressed {
+        key,
+        source,
+        purpose: body.purpose,
+        channel: body.channel,
+        window,
+        until: body.until.or(own),
+        renews: renews
+            .filter(|entry| entry.in_force(moment.now))
+            .map(|entry| entry.id),
+    };
+    Due::Plain(declared(true), Noted::Accepted, vec![change])
+}
+
+fn lift(moment: &Moment<'_>, source: SourceId, body: &LiftSuppression) -> Due {
+    let key = moment.key(Kind::Customer, body.customer);
+    let entries = moment.books.entries(key, moment.record);
+    let mine = entries.filter(|entry| {
+        entry.source == source
+            && entry.purpose == body.purpose
+            && entry.channel == body.channel
+            && entry.in_force(moment.now)
+    });
+    let changes: Vec<Change> = mine
+        .map(|entry| Change::Lifted {
+            key,
+            entry: entry.id,
+        })
+        .collect();
+    if changes.is_empty() {
+        return Due::Plain(declared(false), Noted::NothingToChange, changes);
+    }
+    Due::Plain(declared(true), Noted::Accepted, changes)
+}
+
+/// Is an event of a record this change?
+pub(super) fn fits(moment: &Moment<'_>, change: &Change, event: &(EntityKey, Event)) -> bool {
+    let (at, event) = event;
+    change.key() == *at
+        && (fits_effect(moment, change, event) || fits_customer(moment, change, event))
+}
+
+fn fits_effect(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
+    let now = moment.now;
+    match (change, event) {
+        (
+            Change::Reserved {
+                attempt,
+                source,
+                kind,
+                ..
+            },
+            Event::EffectReserved(it),
+        ) => {
+            let lease = now.plus_s(moment.rules.lease_s);
+            (it.attempt, it.source, it.kind) == (*attempt, *source, *kind)
+                && (it.at, it.lease_until) == (now, lease)
+        }
+        (
+            Change::Settled {
+                settlement, kind, ..
+            },
+            Event::EffectSettled(it),
+        ) => {
+            let ends = *settlement != Settlement::UnknownOutcome;
+            let days = moment.rules.days[*kind as usize];
+            (it.settlement, it.at) == (*settlement, now)
+                && (!ends || i64::from(it.keep_days) == days)
+        }
+        _ => false,
+    }
+}
+
+fn fits_customer(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
+    let now = moment.now;
+    match (change, event) {
+        (
+            Change::Counted {
+                purpose,
+                share,
+                decided,
+                ..
+            },
+            Event::ContactCounted(it),
+        ) => (it.purpose, it.share, it.at) == (*purpose, *share, now) && it.decided == *decided,
+        (Change::Made { id, .. }, Event::ContactMade(it)) => it.id == *id,
+        (Change::Token { key, jti }, Event::TokenSeen(it)) => {
+            // How long a token is remembered is left open; one that never was, is not reused.
+            it.jti == *jti && (!it.reused || moment.books.token(*key, *jti, moment.record))
+        }
+        (
+            Change::Suppressed {
+                source,
+                purpose,
+                channel,
+                window,
+                until,
+                renews,
+                ..
+            },
+            Event::SuppressionAdded(it),
+        ) => {
+            (it.source, it.purpose, it.channel) == (*source, *purpose, *channel)
+                && it.window.as_ref().map(Hours::of) == *window
+                && it.until == *until
+                && it.since <= now
+                && renews.is_none_or(|id| it.entry == id)
+        }
+        (Change::Lifted { entry, .. }, Event::SuppressionLifted(it)) => it.entry == *entry,
+        (Change::Seen { channel, at, .. }, Event::MessageSeen(it)) => {
+            (it.channel, it.occurred_at) == (*channel, *at)
+        }
+        _ => false,
+    }
+}
+
+impl Change {
+    const fn key(&self) -> EntityKey {
+        match self {
+            Self::Reserved { key, .. }
+            | Self::Settled { key, .. }
+            | Self::Counted { key, .. }
+            | Self::Made { key, .. }
+            | Self::Token { key, .. }
+            | Self::Suppressed { key, .. }
+            | Self::Lifted { key, .. }
+            | Self::Seen { key, .. } => *key,
+        }
+    }
+}

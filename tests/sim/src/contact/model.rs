@@ -1,0 +1,311 @@
+//! The model of the contact product: what is under way, the books, and the judgement.
+//!
+//! A record is checked against C1, C2 and C5 when it reaches the log; an answer is checked whole
+//! when it arrives: there must be a record, written since the question, at which the command comes
+//! to exactly this answer, this note and these changes, or an outcome kept under its key.
+
+use std::collections::BTreeMap;
+use std::convert::Infallible;
+
+use interlock_actors::message::Answer;
+use interlock_domain::contact::Contact;
+use interlock_domain::contact::command::{Body, Command};
+use interlock_domain::contact::entity::ContactEntity;
+use interlock_domain::contact::event::Event;
+use interlock_domain::contact::name::{IntentId, PurposeId};
+use interlock_domain::contact::note::{Note, Noted};
+use interlock_domain::contact::policy::Policy;
+use interlock_domain::contact::reply::{EffectState, Reply};
+use interlock_domain::ids::Id;
+use interlock_domain::key::{EntityKey, Kind, SpaceId};
+use interlock_domain::machine::Versioned;
+use interlock_domain::time::Timestamp;
+use interlock_storage::{Group, Sequence};
+
+use super::ask::Clients;
+use super::books::{Books, State};
+use super::budget::left;
+use super::check::{Standing, standing};
+use super::rules::Rules;
+use crate::machine::{Ask, Memory, Model, Ticket, Violation, Written, violated};
+use crate::random::Random;
+
+/// A command under way.
+#[derive(Debug)]
+pub(super) struct Asked {
+    pub(super) command: Command,
+    /// Records in the log when it was asked.
+    pub(super) since: u64,
+    pub(super) answered: bool,
+}
+
+/// A record with a note.
+#[derive(Debug)]
+pub(super) struct Line {
+    pub(super) space: SpaceId,
+    pub(super) time: Timestamp,
+    pub(super) policy: u32,
+    /// `None` for a message that was seen.
+    pub(super) note: Option<Note>,
+    pub(super) events: Vec<(EntityKey, Event)>,
+    /// An answer was explained by it.
+    pub(super) claimed: bool,
+}
+
+/// See the module.
+#[derive(Debug)]
+pub struct ContactModel {
+    clients: Clients,
+    pub(super) rules: BTreeMap<(SpaceId, u32), Rules>,
+    asked: BTreeMap<Ticket, Asked>,
+    pub(super) books: Books,
+    pub(super) lines: BTreeMap<u64, Line>,
+    pub(super) decisions: BTreeMap<Id, u64>,
+    pub(super) records: u64,
+    /// Records before this one were settled at the last rest.
+    settled: u64,
+}
+
+impl Model<Contact> for ContactModel {
+    fn new(random: &mut Random) -> Self {
+        Self {
+            clients: Clients::new(random),
+            rules: BTreeMap::new(),
+            asked: BTreeMap::new(),
+            books: Books::default(),
+            lines: BTreeMap::new(),
+            decisions: BTreeMap::new(),
+            records: 0,
+            settled: 0,
+        }
+    }
+
+    fn spaces(&self) -> Vec<SpaceId> {
+        self.clients.spaces()
+    }
+
+    fn policy(&mut self, space: SpaceId, version: u32, random: &mut Random) -> Policy {
+        let rules = Rules::new(random);
+        let policy = rules.policy(version);
+        self.rules.insert((space, version), rules);
+        policy
+    }
+
+    fn ask(&mut self, ask: &Ask<'_, Policy>, random: &mut Random) -> Command {
+        let rules = &self.rules[&(ask.space, ask.policy.version())];
+        let command = self.clients.ask(ask.space, rules, ask.now, random);
+        let asked = Asked {
+            command: command.clone(),
+            since: self.records,
+            answered: false,
+        };
+        self.asked.insert(ask.ticket, asked);
+        command
+    }
+
+    fn ticket(_note: &Note) -> Option<Ticket> {
+        None
+    }
+
+    fn written(&mut self, record: &Written<Contact>) -> Result<(), Violation> {
+        self.records = record.number;
+        if record.policy == 0 {
+            return self.swept(record);
+        }
+        let mut events = Vec::new();
+        for entry in &record.entries {
+            let Some(event) = &entry.event else {
+                return violated("model", format!("a decision purged {:?}", entry.key));
+            };
+            self.holds(record, entry.key, event)?;
+            events.push((entry.key, event.clone()));
+        }
+        for (key, event) in &events {
+            self.books.enter(record.number, *key, event);
+            self.tell(record.space, *key, event);
+        }
+        if let Some(note) = &record.note
+            && let (Some(id), Noted::Check(_)) = (note.decision_id, note.decision)
+            && self.decisions.insert(id, record.number).is_some()
+        {
+            return violated("C6", format!("{id:?} was decided twice"));
+        }
+        let line = Line {
+            space: record.space,
+            time: record.time,
+            policy: record.policy,
+            note: record.note.clone(),
+            events,
+            claimed: false,
+        };
+        self.lines.insert(record.number, line);
+        Ok(())
+    }
+
+    fn noticed(&mut self, _: Group, _: Sequence, notice: &Infallible) -> Result<(), Violation> {
+        match *notice {}
+    }
+
+    fn answered(&mut self, ticket: Ticket, answer: &Answer<Reply>) -> Result<(), Violation> {
+        let Some(mut asked) = self.asked.remove(&ticket) else {
+            return violated("answers", format!("command {ticket} was never asked"));
+        };
+        let explained = match answer {
+            Answer::Decided(reply) => self.explain(&asked, reply),
+            Answer::NotDecided(_) if !matches!(asked.command.body, Body::Check(_)) => Ok(()),
+            Answer::Busy => Ok(()),
+            Answer::NotDecided(_) | Answer::Broken | Answer::Unavailable => {
+                Err("no such answer".to_owned())
+            }
+        };
+        if let Err(why) = explained {
+            return violated("model", format!("{why}: {answer:?} to {asked:?}"));
+        }
+        asked.answered = true;
+        self.asked.insert(ticket, asked);
+        Ok(())
+    }
+
+    fn quiet(&mut self, memory: &Memory<ContactEntity>) -> Result<(), Violation> {
+        let lost = self.asked.values().filter(|asked| !asked.answered).count();
+        let fresh = self.lines.range(self.settled + 1..);
+        let changes = |line: &&Line| !line.claimed && !line.events.is_empty();
+        let unclaimed = fresh.filter(|(_, line)| changes(line)).count();
+        if unclaimed > lost {
+            return violated(
+                "C6",
+                format!("{unclaimed} changes, {lost} commands unanswered"),
+            );
+        }
+        for (key, (_, entity)) in memory {
+            if let Some(effect) = entity.as_effect() {
+                let stands = self.books.attempt(*key, u64::MAX);
+                let fine = stands.is_some_and(|attempt| {
+                    let state = match attempt.state {
+                        State::Reserved { .. } => EffectState::Reserved,
+                        State::Done { .. } => EffectState::Done,
+                        State::Failed { .. } => EffectState::Failed,
+                        State::Unknown => EffectState::UnknownOutcome,
+                    };
+                    (effect.attempt, effect.state) == (attempt.number, state)
+                });
+                if !fine {
+                    return violated("model", format!("{effect:?} is {stands:?} by the books"));
+                }
+            }
+        }
+        self.asked.clear();
+        self.settled = self.records;
+        Ok(())
+    }
+}
+
+impl ContactModel {
+    /// Clients learn of decisions they may cite and attempts they may settle.
+    fn tell(&mut self, space: SpaceId, key: EntityKey, event: &Event) {
+        match event {
+            Event::ContactCounted(counted) if counted.decided => {
+                let (id, purpose) = (counted.id, counted.purpose);
+                self.clients.decided(space, id, key.hash, purpose);
+            }
+            Event::EffectReserved(reserved) => {
+                self.clients.attempted(space, key.hash, reserved.attempt);
+            }
+            _ => {}
+        }
+    }
+
+    /// C1, C2 and C5, and exactly once, at the moment a record reaches the log.
+    fn holds(
+        &self,
+        record: &Written<Contact>,
+        key: EntityKey,
+        event: &Event,
+    ) -> Result<(), Violation> {
+        let (number, now) = (record.number, record.time);
+        match event {
+            Event::EffectReserved(reserved) => {
+                let held = self.books.attempt(key, number);
+                match standing(held, now) {
+                    Standing::Free(attempt) if attempt == reserved.attempt => Ok(()),
+                    Standing::Free(_) | Standing::Held(..) => {
+                        violated("C2", format!("{reserved:?} over {held:?}"))
+                    }
+                }
+            }
+            Event::ContactCounted(counted) if counted.decided => {
+                let stops = |entry: &&super::books::Entry| {
+                    entry.in_force(now)
+                        && [counted.purpose, PurposeId::ANY].contains(&entry.purpose)
+                        && (entry.channel.is_none() || entry.channel == counted.channel)
+                        && entry
+                            .window
+                            .as_ref()
+                            .is_none_or(|hours| hours.end(now).is_some())
+                };
+                if let Some(entry) = self.books.entries(key, number).find(stops) {
+                    return violated("C5", format!("{counted:?} in spite of {entry:?}"));
+                }
+                let rules = &self.rules[&(record.space, record.policy)];
+                let rules = rules.purpose(counted.purpose);
+                let Some(budget) = rules.and_then(|purpose| purpose.budget.as_ref()) else {
+                    return Ok(());
+                };
+                let contacts = self.books.contacts(key, number);
+                let share = Some(IntentId(counted.share));
+                let left = left(budget, counted.purpose, share, contacts, now);
+                if left.remaining == 0 || left.paced {
+                    return violated("C1", format!("{counted:?} with {left:?} of {budget:?}"));
+                }
+                Ok(())
+            }
+            Event::ReceiptKept(kept) => match self.books.receipts(key).last() {
+                Some(last) if now < last.until => {
+                    violated("model", format!("{kept:?} over a kept outcome, {last:?}"))
+                }
+                Some(_) | None => Ok(()),
+            },
+            _ => Ok(()),
+        }
+    }
+
+    /// A sweep forgot something: was there nothing left to remember?
+    fn swept(&self, record: &Written<Contact>) -> Result<(), Violation> {
+        let now = record.time;
+        for entry in &record.entries {
+            let key = entry.key;
+            let alive = entry.event.is_some()
+                || match key.kind {
+                    Kind::Effect => self
+                        .books
+                        .attempt(key, record.number)
+                        .is_some_and(|attempt| attempt.at(now).is_some()),
+                    Kind::Receipt => {
+                        let last = self.books.receipts(key).last();
+                        last.is_some_and(|kept| now < kept.until)
+                    }
+                    Kind::Customer => self
+                        .books
+                        .entries(key, record.number)
+                        .any(|entry| entry.in_force(now)),
+                    _ => false,
+                };
+            if alive {
+                return violated("model", format!("a sweep forgot {key:?}: {record:?}"));
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Line {
+    pub(super) fn decision_id(&self) -> Option<Id> {
+        self.note.as_ref().and_then(|note| note.decision_id)
+    }
+
+    /// Same space, source and route, as far as the record tells?
+    pub(super) fn may_be_of(&self, command: &Command) -> bool {
+        let same = |note: &Note| (note.source, note.route) == (command.source, command.route);
+        self.space == command.space && self.note.as_ref().is_none_or(same)
+    }
+}

@@ -1,0 +1,308 @@
+//! The rules of a space as the model reads them, and the document the product reads.
+
+use std::fmt::Write;
+
+use interlock_domain::contact::command::{Body, Command};
+use interlock_domain::contact::name::{ChannelId, IntentId, PurposeId, ReasonId};
+use interlock_domain::contact::policy::{Policy, Vault};
+use interlock_domain::contact::window::Window;
+use interlock_domain::time::Timestamp;
+
+use crate::random::Random;
+
+/// Intents that clients use; the last two have slices.
+pub(super) const INTENTS: [&str; 3] = ["follow_up", "first_notice", "reminder"];
+/// Why something is suppressed, and for how many days when nothing else is said.
+pub(super) const REASONS: [(&str, Option<u32>); 2] = [("opt_out", None), ("cooling_off", Some(2))];
+/// The dispatch point.
+pub(super) const GATEWAY: &str = "gate";
+const KINDS: [&str; 6] = [
+    "delivery",
+    "document",
+    "notice",
+    "filing",
+    "paid_call",
+    "external_action",
+];
+/// Zones without a change of offset in the years of a run, with their offsets in minutes.
+const ZONES: [(&str, i64); 2] = [("UTC", 0), ("America/Sao_Paulo", -180)];
+
+/// One version of a space's rules.
+#[derive(Clone, Debug)]
+pub(super) struct Rules {
+    pub(super) purposes: Vec<Purpose>,
+    pub(super) channels: Vec<Channel>,
+    pub(super) lease_s: i64,
+    /// Days a settled key is remembered, by kind.
+    pub(super) days: [i64; 6],
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Purpose {
+    pub(super) name: &'static str,
+    pub(super) token: bool,
+    pub(super) exempt: bool,
+    pub(super) budget: Option<Budget>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Budget {
+    pub(super) limit: usize,
+    pub(super) hours: i64,
+    pub(super) slices: Vec<Slice>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Slice {
+    pub(super) intent: &'static str,
+    pub(super) limit: usize,
+    pub(super) spread_days: Option<i64>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Channel {
+    pub(super) name: &'static str,
+    pub(super) free_form_hours: Option<i64>,
+    pub(super) template: bool,
+    pub(super) quiet: Option<Hours>,
+}
+
+/// Hours of a local day.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Hours {
+    from: i64,
+    to: i64,
+    zone: usize,
+}
+
+impl Rules {
+    /// Rules by chance. Windows and slices never change within a run: what a longer window or
+    /// another share would find of earlier contacts is left open.
+    pub(super) fn new(random: &mut Random) -> Self {
+        let budget = |limit, hours, slices| {
+            Some(Budget {
+                limit,
+                hours,
+                slices,
+            })
+        };
+        let slice = |intent, limit, spread_days| Slice {
+            intent,
+            limit,
+            spread_days,
+        };
+        let collection = vec![slice(INTENTS[1], 1, None), slice(INTENTS[2], 2, Some(1))];
+        let purpose = |name, token, exempt, budget| Purpose {
+            name,
+            token,
+            exempt,
+            budget,
+        };
+        let few = |random: &mut Random| random.index(3) + 1;
+        let mut purposes = vec![
+            purpose(
+                "collection",
+                true,
+                false,
+                budget(few(random) + 2, 48, collection),
+            ),
+            purpose(
+                "marketing",
+                random.chance(500),
+                false,
+                budget(few(random), 2, vec![]),
+            ),
+            purpose("retention", true, random.chance(500), budget(1, 1, vec![])),
+            purpose("service", false, random.chance(500), None),
+        ];
+        let mut channels = vec![
+            Channel {
+                name: "sms",
+                free_form_hours: None,
+                template: false,
+                quiet: random.chance(500).then(|| Hours::new(random)),
+            },
+            Channel {
+                name: "voice",
+                free_form_hours: None,
+                template: false,
+                quiet: None,
+            },
+            Channel {
+                name: "whatsapp",
+                free_form_hours: Some(2),
+                template: true,
+                quiet: None,
+            },
+        ];
+        // Some versions have dropped a name that commands under way still carry.
+        if random.chance(200) {
+            purposes.remove(random.index(purposes.len()));
+        }
+        if random.chance(200) {
+            channels.remove(random.index(channels.len()));
+        }
+        let mut day = || i64::try_from(random.range(1..=3)).unwrap_or(1);
+        Self {
+            purposes,
+            channels,
+            days: [day(), day(), day(), day(), day(), day()],
+            lease_s: random.pick(&[2, 30, 600]),
+        }
+    }
+
+    pub(super) fn purpose(&self, id: PurposeId) -> Option<&Purpose> {
+        let mut purposes = self.purposes.iter();
+        purposes.find(|purpose| PurposeId::of(purpose.name) == id)
+    }
+
+    pub(super) fn channel(&self, id: ChannelId) -> Option<&Channel> {
+        let mut channels = self.channels.iter();
+        channels.find(|channel| ChannelId::of(channel.name) == id)
+    }
+
+    /// Does it know every name of a command?
+    pub(super) fn knows(&self, command: &Command) -> bool {
+        let purpose = |id| self.purpose(id).is_some();
+        let channel = |id: Option<ChannelId>| id.is_none_or(|id| self.channel(id).is_some());
+        match &command.body {
+            Body::Check(body) => purpose(body.purpose) && channel(body.channel),
+            Body::DeclareContactMade(body) => purpose(body.purpose) && channel(Some(body.channel)),
+            Body::AddSuppression(body) => {
+                (body.purpose == PurposeId::ANY || purpose(body.purpose)) && channel(body.channel)
+            }
+            Body::LiftSuppression(body) => {
+                (body.purpose == PurposeId::ANY || purpose(body.purpose)) && channel(body.channel)
+            }
+            Body::ObserveMessage(body) => channel(Some(body.channel)),
+            _ => true,
+        }
+    }
+
+    /// The document of these rules, as the product reads it.
+    pub(super) fn policy(&self, version: u32) -> Policy {
+        let purposes = list(&self.purposes, |purpose| {
+            let budget = purpose.budget.as_ref().map_or(String::new(), budget);
+            format!(
+                r#""{}":{{"fails":"closed","token":{},"quiet_exempt":{}{budget}}}"#,
+                purpose.name, purpose.token, purpose.exempt
+            )
+        });
+        let channels = list(&self.channels, |channel| {
+            let mut members = format!(r#""template_required":{}"#, channel.template);
+            if let Some(hours) = channel.free_form_hours {
+                write!(members, r#","free_form_hours":{hours}"#).expect("text grows");
+            }
+            if let Some(quiet) = &channel.quiet {
+                let [from, to] = quiet.times();
+                let tz = ZONES[quiet.zone].0;
+                let hours = format!(r#"{{"from":"{from}","to":"{to}","tz":"{tz}"}}"#);
+                write!(members, r#","quiet_hours":{hours}"#).expect("text grows");
+            }
+            format!(r#""{}":{{{members}}}"#, channel.name)
+        });
+        let reasons = list(&REASONS, |(name, days)| match days {
+            Some(days) => format!(r#""{name}":{{"days":{days}}}"#),
+            None => format!(r#""{name}":{{}}"#),
+        });
+        let days: Vec<_> = KINDS.iter().zip(self.days).collect();
+        let days = list(&days, |(kind, days)| format!(r#""{kind}":{days}"#));
+        let document = format!(
+            r#"{{"purposes":{{{purposes}}},"channels":{{{channels}}},
+                "gateways":{{"{GATEWAY}":{{"key_ref":"vault:{GATEWAY}"}}}},
+                "suppression":{{"reasons":{{{reasons}}}}},
+                "effects":{{"effect_lease_s":{},"effect_key_days":{{{days}}}}}}}"#,
+            self.lease_s
+        );
+        let vault = Vault::from([(GATEWAY.to_owned(), vec![b'k'; 32])]);
+        Policy::load(version, &document, &vault)
+            .unwrap_or_else(|error| panic!("the rules are valid: {error} in {document}"))
+    }
+}
+
+fn budget(budget: &Budget) -> String {
+    let slices = list(&budget.slices, |slice| {
+        let spread = slice.spread_days.map_or(String::new(), |days| {
+            format!(r#","spread":true,"spread_days":{days}"#)
+        });
+        format!(
+            r#"{{"intent":"{}","limit":{}{spread}}}"#,
+            slice.intent, slice.limit
+        )
+    });
+    let Budget { limit, hours, .. } = budget;
+    format!(r#","budget":{{"limit":{limit},"per_hours":{hours},"slices":[{slices}]}}"#)
+}
+
+fn list<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
+    all.iter().map(each).collect::<Vec<_>>().join(",")
+}
+
+impl Budget {
+    /// The slice of an intent; without one it draws on what the slices leave.
+    pub(super) fn slice(&self, intent: IntentId) -> Option<&Slice> {
+        let mut slices = self.slices.iter();
+        slices.find(|slice| IntentId::of(slice.intent) == intent)
+    }
+}
+
+/// A suppression reason's own interval.
+pub(super) fn reason_days(id: ReasonId) -> Option<u32> {
+    let mut reasons = REASONS.iter();
+    reasons
+        .find(|(name, _)| ReasonId::of(name) == id)
+        .and_then(|(_, days)| *days)
+}
+
+impl Hours {
+    pub(super) fn new(random: &mut Random) -> Self {
+        let minute = |random: &mut Random| i64::try_from(random.below(1_440)).unwrap_or(0);
+        let from = minute(random);
+        let to = (from + 1 + minute(random) % 1_439) % 1_440;
+        Self {
+            from,
+            to,
+            zone: random.index(ZONES.len()),
+        }
+    }
+
+    /// The product's form.
+    pub(super) fn window(&self) -> Window {
+        let [from, to] = self.times();
+        Window::new(&from, &to, ZONES[self.zone].0, None)
+            .unwrap_or_else(|error| panic!("the window is valid: {error:?}"))
+    }
+
+    /// From the product's form.
+    pub(super) fn of(window: &Window) -> Self {
+        let minute = |text: String| {
+            let mut parts = text.split(':').map(|part| part.parse().unwrap_or(0));
+            parts.next().unwrap_or(0) * 60 + parts.next().unwrap_or(0)
+        };
+        let zone = ZONES.iter().position(|(name, _)| *name == window.tz());
+        Self {
+            from: minute(window.from()),
+            to: minute(window.to()),
+            zone: zone.unwrap_or(0),
+        }
+    }
+
+    /// When they end, if `now` is inside.
+    pub(super) fn end(&self, now: Timestamp) -> Option<Timestamp> {
+        let offset = ZONES[self.zone].1;
+        let local = now.0.div_euclid(60_000) + offset;
+        let minute = local.rem_euclid(1_440);
+        let midnight = local - minute;
+        let over_midnight = self.to <= self.from;
+        let end = match (over_midnight, minute >= self.from, minute < self.to) {
+            (false, true, true) | (true, false, true) => midnight + self.to,
+            (true, true, _) => midnight + 1_440 + self.to,
+            (false, ..) | (true, false, false) => return None,
+        };
+        Some(Timestamp((end - offset) * 60_000))
+    }
+
+    fn times(&self) -> [String; 2] {
+        [self.from, self.to].map(|minute| format!("{:02}:{:02}", minute / 60, minute % 60))
+    }
+}
