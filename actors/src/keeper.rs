@@ -16,7 +16,8 @@ use crate::message::Monotonic;
 pub struct KeeperOptions {
     /// Least time between the starts of two rounds over the partitions, in milliseconds.
     pub snapshot_interval_ms: u64,
-    /// Bytes of snapshot written in a second while the journal is below half its bound.
+    /// Bytes of snapshot written in a second while the journal is below half its bound; above, as
+    /// fast as they can be written.
     pub snapshot_bytes_per_s: u64,
     /// Bound of the journal's tail; intake slows above it.
     pub journal_bytes_max: u64,
@@ -38,13 +39,16 @@ pub enum Order {
     Slice(Partition),
 }
 
+/// Slices asked for at once while the journal is above half its bound.
+const SLICES_PRESSED: u32 = 8;
+
 /// The snapshot that is being written.
 #[derive(Clone, Copy, Debug)]
 struct Current {
     partition: Partition,
     snapshot: u64,
-    /// The slice that was asked for is not durable yet.
-    outstanding: bool,
+    /// Slices that were asked for and are not durable yet.
+    outstanding: u32,
     /// When the next slice may be asked for.
     next_at: Monotonic,
 }
@@ -82,13 +86,20 @@ impl Keeper {
         }
     }
 
-    /// What to ask for now.
+    /// What to ask for now; to be called until it answers nothing. While the journal is below half
+    /// its bound, one slice at a time and at the pace; above, several and as fast as they are
+    /// written, for the bound would otherwise stop intake.
     pub fn poll(&mut self, now: Monotonic, journal: JournalSize) -> Option<Order> {
+        let pressed = journal.bytes > self.options.journal_bytes_max / 2;
         if let Some(current) = &mut self.current {
-            if current.outstanding || now < current.next_at {
+            let (most, paid) = match pressed {
+                true => (SLICES_PRESSED, true),
+                false => (1, now >= current.next_at),
+            };
+            if current.outstanding >= most || !paid {
                 return None;
             }
-            current.outstanding = true;
+            current.outstanding += 1;
             return Some(Order::Slice(current.partition));
         }
         if self.round.is_empty() && self.round_is_due(now, journal) {
@@ -105,7 +116,7 @@ impl Keeper {
         self.current = Some(Current {
             partition,
             snapshot,
-            outstanding: true,
+            outstanding: 1,
             next_at: now,
         });
         let position = self.coverage.last(partition.group());
@@ -120,7 +131,7 @@ impl Keeper {
     #[must_use]
     pub fn wake_at(&self) -> Option<Monotonic> {
         match &self.current {
-            Some(current) if current.outstanding => None,
+            Some(current) if current.outstanding > 0 => None,
             Some(current) => Some(current.next_at),
             None => self.round_from.map(|from| self.next_round(from)),
         }
@@ -211,8 +222,96 @@ impl Keeper {
         };
         if current.partition == partition && current.snapshot == snapshot {
             let pause = (bytes as u64).saturating_mul(1_000_000_000) / rate;
-            current.outstanding = false;
+            current.outstanding = current.outstanding.saturating_sub(1);
             current.next_at = Monotonic(now.0 + pause);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_storage::{Append, Epoch, Group, SnapshotSlice};
+
+    use super::*;
+
+    const OPTIONS: KeeperOptions = KeeperOptions {
+        snapshot_interval_ms: 1_000,
+        snapshot_bytes_per_s: 1_000,
+        journal_bytes_max: 1_000,
+    };
+
+    fn keeper() -> Keeper {
+        let mut keeper = Keeper::new(OPTIONS, Coverage::default(), 1);
+        let append = Append {
+            group: Group(0),
+            epoch: Epoch(1),
+            sequence: Sequence(1),
+            partitions: vec![Partition(3)],
+            records: vec![0],
+        };
+        let commit = Commit {
+            appends: vec![append],
+            ..Commit::default()
+        };
+        keeper.committed(&commit, Monotonic(0));
+        keeper
+    }
+
+    fn slice(snapshot: u64, index: u32) -> Commit {
+        let slice = SnapshotSlice {
+            partition: Partition(3),
+            snapshot,
+            index,
+            bytes: vec![0; 500],
+        };
+        Commit {
+            slices: vec![slice],
+            ..Commit::default()
+        }
+    }
+
+    #[test]
+    fn a_short_journal_is_snapshotted_at_the_pace() {
+        let short = JournalSize {
+            commits: 1,
+            bytes: 400,
+        };
+        let mut keeper = keeper();
+        let Some(Order::Begin {
+            snapshot, position, ..
+        }) = keeper.poll(Monotonic(0), short)
+        else {
+            panic!("a partition is not covered");
+        };
+        assert_eq!(position, Sequence(1));
+        assert_eq!(
+            keeper.poll(Monotonic(0), short),
+            None,
+            "its first slice is on its way"
+        );
+        keeper.committed(&slice(snapshot, 0), Monotonic(0));
+        assert_eq!(
+            keeper.poll(Monotonic(499_999_999), short),
+            None,
+            "500 bytes take 0.5 s"
+        );
+        let at = Monotonic(500_000_000);
+        assert_eq!(keeper.wake_at(), Some(at));
+        assert_eq!(keeper.poll(at, short), Some(Order::Slice(Partition(3))));
+    }
+
+    #[test]
+    fn a_long_journal_is_snapshotted_as_fast_as_it_goes() {
+        let long = JournalSize {
+            commits: 1,
+            bytes: 501,
+        };
+        let mut keeper = keeper();
+        assert!(matches!(
+            keeper.poll(Monotonic(0), long),
+            Some(Order::Begin { .. })
+        ));
+        let asked = std::iter::from_fn(|| keeper.poll(Monotonic(0), long)).count();
+        assert_eq!(asked as u32 + 1, SLICES_PRESSED);
     }
 }
