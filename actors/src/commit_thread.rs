@@ -158,45 +158,6 @@ impl<M: Machine> CommitThread<M> {
             }
         }
         if self.committer.keeper_ref().truncation_due() {
-            return Duration::ZERO;
-        }
-        let Some(at) = self.committer.keeper_ref().wake_at() else {
-            return LOOK;
-        };
-        let now = self.clock.mono().0;
-        Duration::from_nanos(at.0.saturating_sub(now)).clamp(Duration::from_millis(1), LOOK)
-    }
-
-    fn commit(&mut self, frames: Vec<Frame<M>>) -> bool {
-        // Noted before the sync, when the shards are at work on what comes next.
-        self.note(|_| ());
-        let started = self.clock.mono();
-        match self.committer.commit(frames, started) {
-            Ok(committed) => {
-                let took = self.clock.mono().0.saturating_sub(started.0);
-                self.metrics
-                    .committed(committed, took, self.log.journal_size());
-                true
-            }
-            Err(error) => {
-                self.fail(error.to_string());
-                false
-            }
-        }
-    }
-
-    /// Snapshots and truncation, a step of each.
-    fn keep(&mut self) -> bool {
-        let journal = self.log.journal_size();
-        let over = journal.bytes > self.options.journal_bytes_max;
-        self.pressure.journal_full.store(over, Ordering::Relaxed);
-        // A partition that is not rebuilt yet looks empty: its snapshot would lose it.
-        if self.readiness.all()
-            && let Some(order) = self.committer.keeper().poll(self.clock.mono(), journal)
-        {
-            self.order(order);
-        }
-        if self.committer.keeper_ref().truncation_due() {
             self.note(|state| state.truncation = true);
         }
         match self.committer.truncate(self.options.truncate_keys_max) {
