@@ -5,14 +5,15 @@
 //! wiring, which opens it, and through [`crate::Log`] by the committer and recovery.
 //!
 //! `docs/storage.md` §1.5 is binding for this file and those beside it. In short: one tree, chunks
-//! that stay below sled's blob files, one batch and one sync of our own per commit, and any failure
-//! to write or sync is final for the handle.
+//! that stay below sled's blob files, one batch and one sync of our own per commit (several for a
+//! large one, see `sled/stages.rs`), and any failure to write or sync is final for the handle.
 //!
 //! Locks: `writer` is held for a whole commit with its sync, `book` only for a look or an entry,
 //! `values` keeps readers of many-chunk values off a batch. In this order.
 
 mod chunk;
 mod engine;
+mod files;
 mod heal;
 mod history;
 mod keys;
@@ -20,22 +21,26 @@ mod landmarks;
 mod lock;
 mod record;
 mod recover;
+mod stages;
 mod store;
 #[cfg(any(test, feature = "suite"))]
 pub mod testing;
 #[cfg(test)]
 mod tests;
 mod values;
+mod worker;
 
 use std::collections::VecDeque;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
+use std::time::Duration;
 
 use sled::{Batch, IVec};
 
 use self::history::History;
 pub use self::recover::Recovery;
+use self::stages::Stages;
 pub use self::store::SyncObserver;
 use self::store::{Store, StoreOptions};
 use crate::book::Book;
@@ -43,6 +48,12 @@ use crate::log::{Commit, Group, LogError, Positions, Sequence};
 
 /// sled's page cache. The hot state lives in our own maps.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
+
+/// Bytes written in one batch. A larger commit is written in several, of which only the last makes
+/// it whole: see `stages.rs`.
+const STAGE_BYTES: usize = 256 * 1024;
+/// How long a write or a sync may take before its outcome counts as unknown.
+const WAIT_MAX: Duration = Duration::from_secs(30);
 
 /// How to open a [`SledLog`].
 #[derive(Clone, Default)]
@@ -55,6 +66,8 @@ pub struct SledOptions {
     pub accept_blobs: bool,
     /// Watches syncs; for tests.
     pub observer: Option<Arc<dyn SyncObserver>>,
+    /// How long a write or a sync may take before its outcome counts as unknown; 30 s if not set.
+    pub wait_max: Option<Duration>,
 }
 
 impl fmt::Debug for SledOptions {
@@ -95,6 +108,7 @@ impl SledLog {
             cache_bytes: CACHE_BYTES,
             accept_blobs: options.accept_blobs,
             observer: options.observer.clone(),
+            wait_max: options.wait_max.unwrap_or(WAIT_MAX),
         };
         let (store, opened) = Store::open(dir, &store_options)?;
         let (book, mut recovery) = recover::recover(&store, options.accept_truncation)?;
@@ -146,32 +160,32 @@ impl SledLog {
         self.writer.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Applies a batch while nobody reads values.
+    /// Writes a batch durably. Readers of values wait: they see it whole, and only once it is durable.
     fn write(&self, batch: Batch) -> Result<(), String> {
         let _readers_wait = self.values.write().unwrap_or_else(PoisonError::into_inner);
         self.store.write(batch)
     }
 
-    /// Everything a commit writes, and the size of its journal part in bytes and keys.
-    fn batch_of(&self, number: u64, commit: &Commit) -> Result<(Batch, u64, u32), LogError> {
-        let mut batch = Batch::default();
-        let record = record::encode(commit);
-        let keys = values::insert(&mut batch, &keys::journal(number), &record);
+    /// Everything a commit writes, and the size of its journal part in bytes.
+    fn stages_of(&self, number: u64, commit: &Commit) -> Result<(Stages, u64), LogError> {
+        let mut stages = Stages::default();
         for slice in &commit.slices {
             let name = keys::slice(slice.partition, slice.snapshot, slice.index);
-            values::insert(&mut batch, &name, &slice.bytes);
+            stages.add(&name, &slice.bytes);
         }
+        let record = record::encode(commit);
+        stages.add_last(&keys::journal(number), &record);
         for seal in &commit.seals {
             let pointer = landmarks::encode_pointer(number, seal);
             let name = keys::pointer(seal.partition);
-            values::put(&self.store, &mut batch, &name, Some(&pointer))?;
+            values::put(&self.store, stages.last(), &name, Some(&pointer))?;
         }
         for (key, value) in &commit.meta {
             let value = value.as_ref().map(|v| landmarks::encode_user(number, v));
             let name = keys::row(keys::USER, key);
-            values::put(&self.store, &mut batch, &name, value.as_deref())?;
+            values::put(&self.store, stages.last(), &name, value.as_deref())?;
         }
-        Ok((batch, record.len() as u64, keys))
+        Ok((stages, record.len() as u64))
     }
 
     /// Removes keys of doomed commits, at most `limit`; the floor that covers them is written
@@ -242,8 +256,7 @@ impl SledLog {
         Ok(batch)
     }
 
-    /// Writes how far history has come. Not synced: it is only needed once a truncation that
-    /// relied on it is durable, and that lies behind it in sled's own log.
+    /// Writes how far history has come.
     fn put_history(&self, position: &Positions) -> Result<(), LogError> {
         let _writer = self.writer();
         let mut taken = self.book().history.clone().unwrap_or_default();

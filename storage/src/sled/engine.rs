@@ -6,7 +6,7 @@
 use std::ops::ControlFlow;
 use std::sync::PoisonError;
 
-use super::{SledLog, keys, landmarks, values};
+use super::{SledLog, chunk, keys, landmarks, values};
 use crate::Coverage;
 use crate::book::{check_groups, check_rows, is_wanted};
 use crate::log::{
@@ -23,9 +23,7 @@ impl Log for SledLog {
         check_groups(groups)?;
         let _writer = self.writer();
         let batch = self.epochs_batch(groups)?;
-        self.write(batch)
-            .and_then(|()| self.store.sync())
-            .map_err(LogError::Io)?;
+        self.write(batch).map_err(LogError::Io)?;
         Ok(self.book().acquire(groups))
     }
 
@@ -41,15 +39,16 @@ impl Log for SledLog {
             book.check(commit)?;
             book.last_number + 1
         };
-        let (batch, bytes, keys) = self.batch_of(number, commit).map_err(|error| {
+        let (stages, bytes) = self.stages_of(number, commit).map_err(|error| {
             // A value to be replaced cannot be read: nothing was written, but nothing here can be
             // trusted any more either.
             self.store.fail();
             AppendError::Unknown(error.to_string())
         })?;
-        self.write(batch)
-            .and_then(|()| self.store.sync())
-            .map_err(AppendError::Unknown)?;
+        for batch in stages.into_batches() {
+            self.write(batch).map_err(AppendError::Unknown)?;
+        }
+        let keys = chunk::count_of(usize::try_from(bytes).unwrap_or(usize::MAX));
         self.book().commit(number, bytes, keys, commit);
         Ok(())
     }

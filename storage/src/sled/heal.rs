@@ -11,7 +11,7 @@
 //! segments are cleared here. sled then finds the end before them.
 
 use std::collections::BTreeMap;
-use std::fs::{File, OpenOptions};
+use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::Path;
@@ -31,12 +31,23 @@ struct Segment {
 }
 
 /// Clears headers that refer to a segment which is missing; answers how many.
-pub(super) fn heal(db: &Path) -> io::Result<usize> {
-    let file = OpenOptions::new().read(true).write(true).open(db)?;
-    let mut segments = segments(&file)?;
+///
+/// What sled's own snapshot file covers is no part of its log any more: segments before it may be
+/// missing because they were used again.
+pub(super) fn heal(dir: &Path) -> io::Result<usize> {
+    let file = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(dir.join("db"))?;
+    let covered = snapshot(dir)?;
+    let mut segments = segments(&file)?.split_off(&covered);
     let mut cleared = 0;
-    while let Some(missing) = missing_end(&segments) {
-        for (_, segment) in segments.split_off(&missing) {
+    while let Some(missing) = missing_end(&segments, covered) {
+        let beyond = segments.split_off(&missing);
+        if beyond.is_empty() {
+            break;
+        }
+        for segment in beyond.into_values() {
             file.write_all_at(&[0; HEADER_BYTES], segment.offset)?;
             cleared += 1;
         }
@@ -47,12 +58,32 @@ pub(super) fn heal(db: &Path) -> io::Result<usize> {
     Ok(cleared)
 }
 
-/// The segment in which the log ends as the headers say, if it is not there.
-fn missing_end(segments: &BTreeMap<i64, Segment>) -> Option<i64> {
+/// The segment in which the log ends as the headers say, if it is not there but later ones are.
+fn missing_end(segments: &BTreeMap<i64, Segment>, covered: i64) -> Option<i64> {
     let complete = segments.values().map(|segment| segment.complete).max()?;
-    let size = i64::try_from(SEGMENT_BYTES).unwrap_or(i64::MAX);
-    let end = (complete / size * size).max(0);
+    let end = segment_of(complete).max(covered);
     (!segments.contains_key(&end)).then_some(end)
+}
+
+/// Where the segment begins that a position of the log lies in.
+fn segment_of(position: i64) -> i64 {
+    let size = i64::try_from(SEGMENT_BYTES).unwrap_or(i64::MAX);
+    (position / size * size).max(0)
+}
+
+/// The segment in which sled goes on reading after its newest snapshot file. The file's name is the
+/// position it covers.
+fn snapshot(dir: &Path) -> io::Result<i64> {
+    let mut covered = 0;
+    for entry in fs::read_dir(dir)? {
+        let name = entry?.file_name();
+        let position = name
+            .to_str()
+            .and_then(|name| name.strip_prefix("snap."))
+            .and_then(|position| i64::from_str_radix(position, 16).ok());
+        covered = covered.max(position.map_or(0, segment_of));
+    }
+    Ok(covered)
 }
 
 /// All segments with a sound header, by their position in the log.
@@ -117,8 +148,7 @@ mod tests {
         let file = file.expect("it is there");
         let all = segments(&file).expect("it can be read");
         let (_, newest) = all.last_key_value().expect("there are some");
-        let size = i64::try_from(SEGMENT_BYTES).expect("it is small");
-        let end = newest.complete / size * size;
+        let end = segment_of(newest.complete);
         assert!(end > *synced.last_key_value().expect("there are some").0);
         file.write_all_at(&[0; HEADER_BYTES], all[&end].offset)
             .expect("the disk works");
@@ -141,5 +171,39 @@ mod tests {
         drop(log);
         let log = factory.open_sled(false).expect("it opens");
         assert_eq!(log.recovery().segments_cleared, 0);
+    }
+
+    #[test]
+    fn segments_that_sled_has_done_with_may_be_missing() {
+        let root = tempfile::tempdir().expect("a directory");
+        let factory = SledFactory::without_copies(root.path());
+        let log = factory.open_sled(false).expect("it opens");
+        let mut owned = acquired(&log);
+        for _ in 0..40 {
+            commit_one(&log, &mut owned, 50_000);
+        }
+        drop(log);
+        // sled writes its snapshot file, and the log goes on behind it.
+        let log = factory.open_sled(false).expect("it opens");
+        let mut owned = acquired(&log);
+        commit_one(&log, &mut owned, 10);
+        let expected = places(&log);
+        drop(log);
+        let covered = snapshot(factory.dir()).expect("it can be read");
+        assert!(covered > 0, "sled has written a snapshot file");
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(factory.dir().join("db"));
+        let file = file.expect("it is there");
+        let before = segments(&file).expect("it can be read");
+        for (_, segment) in before.range(..covered) {
+            file.write_all_at(&[0; HEADER_BYTES], segment.offset)
+                .expect("the disk works");
+        }
+        assert!(!before.contains_key(&covered) || before[&covered].complete < covered);
+        let log = factory.open_sled(false).expect("it opens");
+        assert_eq!(log.recovery().segments_cleared, 0);
+        assert_eq!(places(&log), expected);
     }
 }

@@ -13,8 +13,9 @@ use std::sync::{Mutex, PoisonError};
 
 use sled::Batch;
 
+use super::files;
 use super::keys;
-use super::store::{self, Store, StoreOptions};
+use super::store::{Store, StoreOptions};
 use super::values;
 use crate::log::{HistoryDay, LogError, Row};
 
@@ -24,8 +25,6 @@ const OPEN_MAX: usize = 3;
 const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 /// Rows read at a time; the lock is not held while they are visited.
 const PAGE: usize = 128;
-/// Bytes of rows written in one batch.
-const BATCH_BYTES: usize = 1024 * 1024;
 /// Name of a day's directory while it is being removed.
 const PURGING: &str = "purging.";
 
@@ -77,17 +76,14 @@ impl History {
                 let prefix = keys::row(keys::HISTORY_ROW, key);
                 values::put(store, &mut batch, &prefix, Some(value))?;
                 bytes += key.len() + value.len();
-                if bytes >= BATCH_BYTES {
+                if bytes >= super::STAGE_BYTES {
                     store
                         .write(std::mem::take(&mut batch))
                         .map_err(LogError::Io)?;
                     bytes = 0;
                 }
             }
-            store
-                .write(batch)
-                .and_then(|()| store.sync())
-                .map_err(LogError::Io)
+            store.write(batch).map_err(LogError::Io)
         });
         if outcome.is_err() {
             self.has_failed.store(true, Ordering::Release);
@@ -129,12 +125,12 @@ impl History {
         for &day in &gone {
             let from = self.dir.join(name_of(day));
             let to = self.dir.join(format!("{PURGING}{}", name_of(day)));
-            fs::rename(&from, &to).map_err(|error| store::io_error("rename", &from, &error))?;
+            fs::rename(&from, &to).map_err(|error| files::io_error("rename", &from, &error))?;
             renamed.push(to);
         }
         if !gone.is_empty() {
             // The names are gone for good before the files go: a day is there whole or not at all.
-            store::sync_dir(&self.dir)?;
+            files::sync_dir(&self.dir)?;
         }
         for path in renamed {
             remove_dir(&path)?;
@@ -159,7 +155,7 @@ impl History {
             if !create && !dir.exists() {
                 return Ok(false);
             }
-            store::create_dir(&self.dir)?;
+            files::create_dir(&self.dir)?;
             // Room first: a day holds a lock, a cache and a thread.
             days.truncate(OPEN_MAX - 1);
             let (store, _) = Store::open(&dir, &self.options)?;
@@ -175,20 +171,20 @@ impl History {
         let entries = match fs::read_dir(&self.dir) {
             Ok(entries) => entries,
             Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(store::io_error("read", &self.dir, &error)),
+            Err(error) => return Err(files::io_error("read", &self.dir, &error)),
         };
         entries
             .map(|entry| {
                 entry
                     .map(|entry| entry.file_name().to_string_lossy().into_owned())
-                    .map_err(|error| store::io_error("read", &self.dir, &error))
+                    .map_err(|error| files::io_error("read", &self.dir, &error))
             })
             .collect()
     }
 }
 
 fn remove_dir(path: &Path) -> Result<(), LogError> {
-    fs::remove_dir_all(path).map_err(|error| store::io_error("remove", path, &error))
+    fs::remove_dir_all(path).map_err(|error| files::io_error("remove", path, &error))
 }
 
 /// The directory of a day: `2026-11-29`. Days outside the years 0 to 9999 keep their number.

@@ -130,10 +130,7 @@ pub(super) fn create(store: &Store) -> Result<(), LogError> {
     }
     let mut batch = Batch::default();
     values::insert(&mut batch, keys::FORMAT, &FORMAT.to_be_bytes());
-    store
-        .write(batch)
-        .and_then(|()| store.sync())
-        .map_err(LogError::Io)
+    store.write(batch).map_err(LogError::Io)
 }
 
 /// Layout of a pointer: commit `u64`, snapshot `u64`, position `u64`, slices `u32`, header.

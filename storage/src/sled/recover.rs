@@ -21,8 +21,8 @@ use super::values;
 use crate::book::{Book, Entry};
 use crate::log::{Group, LogError, Partition, Sequence};
 
-/// Keys removed in one batch.
-pub(super) const REMOVE_MAX: usize = 1_000;
+/// Keys removed in one batch: few enough for sled's background threads (see `worker.rs`).
+pub(super) const REMOVE_MAX: usize = 250;
 
 /// What opening found and did, for the start line and the operator.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -226,7 +226,6 @@ fn repair(
     store.write(batch).map_err(LogError::Io)?;
     let first = keys::journal(number);
     remove_range(store, keys::JOURNAL, &first, keys::META)?;
-    store.sync().map_err(LogError::Io)?;
     Ok((end, jumps, recovery))
 }
 

@@ -9,19 +9,22 @@
 //! also reports errors of writing back that happened since.
 
 use std::fmt;
-use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::fs::{self, File};
 use std::io;
-use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt, PermissionsExt};
+use std::os::unix::fs::MetadataExt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use sled::{Batch, Db, IVec};
 
+use super::files::{io_error, move_aside, prepare, settle};
 use super::heal;
 use super::lock::Lock;
+use super::worker::Worker;
 use crate::log::LogError;
 
 /// Watches every sync of a database file; for tests that keep what a power cut would leave.
@@ -45,6 +48,8 @@ pub(super) struct StoreOptions {
     pub(super) cache_bytes: u64,
     pub(super) accept_blobs: bool,
     pub(super) observer: Option<Arc<dyn SyncObserver>>,
+    /// How long a write or a sync may take.
+    pub(super) wait_max: Duration,
 }
 
 /// What opening had to put right.
@@ -69,13 +74,22 @@ impl fmt::Debug for StoreOptions {
 
 /// See the module.
 pub(super) struct Store {
-    db: Option<Db>,
+    core: Option<Arc<Core>>,
+    worker: Mutex<Worker>,
+    dir: PathBuf,
+    lock: File,
+    wait_max: Duration,
+    /// Set by the first failed write or sync, for good.
+    failed: AtomicBool,
+}
+
+/// What the writing thread works on.
+struct Core {
+    db: Db,
     dir: PathBuf,
     file: File,
     accept_blobs: bool,
     observer: Option<Arc<dyn SyncObserver>>,
-    /// Set by the first failed write or sync, for good.
-    failed: AtomicBool,
 }
 
 impl fmt::Debug for Store {
@@ -98,7 +112,7 @@ impl Store {
             let Some(_lock) = lock else {
                 return Err(locked(dir));
             };
-            heal::heal(&path).map_err(|error| io_error("check", &path, &error))?
+            heal::heal(dir).map_err(|error| io_error("check", &path, &error))?
         };
         let writes_are_ordered = order_writes(&file);
         let mut aside = Vec::new();
@@ -115,21 +129,33 @@ impl Store {
                 open_sled(dir, options.cache_bytes)?
             }
         };
-        let store = Self {
-            db: Some(db),
+        // The lock is looked at once more after the database is closed.
+        let lock = file
+            .try_clone()
+            .map_err(|error| io_error("open", &path, &error))?;
+        let core = Core {
+            db,
             dir: dir.to_owned(),
             file,
             accept_blobs: options.accept_blobs,
             observer: options.observer.clone(),
-            failed: AtomicBool::new(false),
         };
-        store.check_handle()?;
-        store.check_blobs().map_err(|why| {
+        core.check_handle()?;
+        core.check_blobs().map_err(|why| {
             LogError::Corrupt(format!(
                 "{why}; `interlock compact` writes the data directory anew without them"
             ))
         })?;
         settle(dir)?;
+        let worker = Worker::start().map_err(|error| io_error("write to", dir, &error))?;
+        let store = Self {
+            core: Some(Arc::new(core)),
+            worker: Mutex::new(worker),
+            dir: dir.to_owned(),
+            lock,
+            wait_max: options.wait_max,
+            failed: AtomicBool::new(false),
+        };
         Ok((
             store,
             Opened {
@@ -141,42 +167,15 @@ impl Store {
     }
 
     pub(super) fn db(&self) -> &Db {
-        self.db.as_ref().expect("only dropping takes the database")
+        &self.core().db
+    }
+
+    fn core(&self) -> &Arc<Core> {
+        self.core.as_ref().expect("only dropping takes it")
     }
 
     pub(super) fn dir(&self) -> &Path {
         &self.dir
-    }
-
-    /// Is our handle the file that the path names?
-    fn check_handle(&self) -> Result<(), LogError> {
-        let path = self.dir.join("db");
-        let (ours, theirs) = self
-            .file
-            .metadata()
-            .and_then(|ours| Ok((ours, fs::metadata(&path)?)))
-            .map_err(|error| io_error("look at", &path, &error))?;
-        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
-            return Ok(());
-        }
-        Err(LogError::Io(format!(
-            "{} was replaced while it was being opened",
-            path.display()
-        )))
-    }
-
-    /// sled never syncs what it puts under `blobs/`, so there must be nothing.
-    fn check_blobs(&self) -> Result<(), String> {
-        let path = self.dir.join("blobs");
-        match fs::read_dir(&path).map(|mut entries| entries.next().is_none()) {
-            Ok(true) => Ok(()),
-            Ok(false) if self.accept_blobs => Ok(()),
-            Ok(false) => Err(format!(
-                "{} holds a file, which is never synced",
-                path.display()
-            )),
-            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
-        }
     }
 
     /// Has a write or sync failed on this handle?
@@ -189,44 +188,28 @@ impl Store {
         self.failed.store(true, Ordering::Release);
     }
 
-    /// Applies a batch without syncing it. After an error the outcome is unknown.
+    /// Applies a batch and makes it durable. After an error the outcome is unknown: the kernel may
+    /// have dropped the dirty pages, so a later sync that succeeds proves nothing.
+    ///
+    /// Every batch is synced, also where the log does not need it: a power cut then finds at most
+    /// one batch half written, and sled's background threads never have more on their hands than
+    /// they can take (see `worker.rs`).
     pub(super) fn write(&self, batch: Batch) -> Result<(), String> {
-        self.once(|| {
-            self.db()
-                .apply_batch(batch)
-                .map_err(|error| error.to_string())
-        })
+        self.once(|core| core.write(batch))
     }
 
-    /// Makes everything written so far durable. After an error the outcome is unknown: the kernel
-    /// may have dropped the dirty pages, so a later sync that succeeds proves nothing.
-    pub(super) fn sync(&self) -> Result<(), String> {
-        self.once(|| {
-            self.db().flush().map_err(|error| error.to_string())?;
-            self.check_blobs()?;
-            let path = self.dir.join("db");
-            if let Some(observer) = &self.observer {
-                observer
-                    .syncing(&path)
-                    .map_err(|error| format!("sync of {}: {error}", path.display()))?;
-            }
-            self.file
-                .sync_data()
-                .map_err(|error| format!("sync of {}: {error}", path.display()))?;
-            if let Some(observer) = &self.observer {
-                observer.synced(&path);
-            }
-            Ok(())
-        })
-    }
-
-    /// Runs a writing step unless an earlier one failed; a failure or panic is final.
-    fn once(&self, step: impl FnOnce() -> Result<(), String>) -> Result<(), String> {
+    /// Runs a writing step unless an earlier one failed; a failure, a panic or no answer is final.
+    fn once(
+        &self,
+        step: impl FnOnce(&Core) -> Result<(), String> + Send + 'static,
+    ) -> Result<(), String> {
         if self.has_failed() {
             return Err("an earlier write or sync has failed".to_owned());
         }
-        let outcome = catch_unwind(AssertUnwindSafe(step))
-            .unwrap_or_else(|panic| Err(format!("sled panicked: {}", text_of(&*panic))));
+        let core = Arc::clone(self.core());
+        let step = Box::new(move || step(&core));
+        let mut worker = self.worker.lock().unwrap_or_else(PoisonError::into_inner);
+        let outcome = worker.run(self.wait_max, step);
         if outcome.is_err() {
             self.fail();
         }
@@ -272,14 +255,68 @@ impl Store {
     }
 }
 
+impl Core {
+    /// Is our handle the file that the path names?
+    fn check_handle(&self) -> Result<(), LogError> {
+        let path = self.dir.join("db");
+        let (ours, theirs) = self
+            .file
+            .metadata()
+            .and_then(|ours| Ok((ours, fs::metadata(&path)?)))
+            .map_err(|error| io_error("look at", &path, &error))?;
+        if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
+            return Ok(());
+        }
+        Err(LogError::Io(format!(
+            "{} was replaced while it was being opened",
+            path.display()
+        )))
+    }
+
+    /// sled never syncs what it puts under `blobs/`, so there must be nothing.
+    fn check_blobs(&self) -> Result<(), String> {
+        let path = self.dir.join("blobs");
+        match fs::read_dir(&path).map(|mut entries| entries.next().is_none()) {
+            Ok(true) => Ok(()),
+            Ok(false) if self.accept_blobs => Ok(()),
+            Ok(false) => Err(format!(
+                "{} holds a file, which is never synced",
+                path.display()
+            )),
+            Err(error) => Err(format!("{} cannot be read: {error}", path.display())),
+        }
+    }
+
+    fn write(&self, batch: Batch) -> Result<(), String> {
+        self.db
+            .apply_batch(batch)
+            .and_then(|()| self.db.flush())
+            .map_err(|error| error.to_string())?;
+        self.check_blobs()?;
+        let path = self.dir.join("db");
+        let failed = |error: io::Error| format!("sync of {}: {error}", path.display());
+        if let Some(observer) = &self.observer {
+            observer.syncing(&path).map_err(failed)?;
+        }
+        self.file.sync_data().map_err(failed)?;
+        if let Some(observer) = &self.observer {
+            observer.synced(&path);
+        }
+        Ok(())
+    }
+}
+
 impl Drop for Store {
     fn drop(&mut self) {
         // sled flushes when it is dropped, and panics when that fails. Nothing was promised about
-        // what was not synced, so there is nothing to do about it here.
-        let db = self.db.take();
-        drop(catch_unwind(AssertUnwindSafe(move || drop(db))));
+        // what was not synced, so there is nothing to do about it here. A lost writing thread keeps
+        // the database; the process is about to end.
+        let core = self.core.take();
+        drop(catch_unwind(AssertUnwindSafe(move || drop(core))));
         // Whoever dropped us may open the directory again at once.
-        drop(Lock::take(&self.file));
+        if !self.has_failed() {
+            drop(Lock::take(&self.lock));
+        }
     }
 }
 
@@ -309,117 +346,6 @@ fn open_sled(dir: &Path, cache_bytes: u64) -> Result<Db, LogError> {
     }
 }
 
-/// Creates what is missing, readable by the owner only, before sled would create it with the
-/// process's umask.
-fn prepare(dir: &Path) -> Result<(), LogError> {
-    create_dir(dir)?;
-    create_dir(&dir.join("blobs"))?;
-    for name in ["db", "conf"] {
-        let path = dir.join(name);
-        OpenOptions::new()
-            .create(true)
-            .append(true)
-            .mode(0o600)
-            .open(&path)
-            .map_err(|error| io_error("create", &path, &error))?;
-    }
-    Ok(())
-}
-
-/// Creates a directory (and those above it) with mode 0700, durably.
-pub(super) fn create_dir(dir: &Path) -> Result<(), LogError> {
-    let mut missing: Vec<&Path> = Vec::new();
-    for path in dir.ancestors() {
-        if path.as_os_str().is_empty() || path.exists() {
-            break;
-        }
-        missing.push(path);
-    }
-    for path in missing.iter().rev() {
-        match DirBuilder::new().mode(0o700).create(path) {
-            Ok(()) => {}
-            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-            Err(error) => return Err(io_error("create", path, &error)),
-        }
-        sync_dir(&parent_of(path))?;
-    }
-    restrict(dir, 0o700)
-}
-
-fn restrict(path: &Path, mode: u32) -> Result<(), LogError> {
-    let now = fs::metadata(path).map_err(|error| io_error("look at", path, &error))?;
-    if now.permissions().mode() & 0o777 == mode {
-        return Ok(());
-    }
-    fs::set_permissions(path, Permissions::from_mode(mode))
-        .map_err(|error| io_error("change the mode of", path, &error))
-}
-
-fn parent_of(path: &Path) -> PathBuf {
-    match path.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
-        Some(_) | None => PathBuf::from("."),
-    }
-}
-
-pub(super) fn sync_dir(dir: &Path) -> Result<(), LogError> {
-    File::open(dir)
-        .and_then(|handle| handle.sync_all())
-        .map_err(|error| io_error("sync", dir, &error))
-}
-
-/// After opening: modes of what sled created, and a sync of everything it left unsynced (its
-/// configuration file and the names of its files).
-fn settle(dir: &Path) -> Result<(), LogError> {
-    let entries = fs::read_dir(dir).map_err(|error| io_error("read", dir, &error))?;
-    for entry in entries {
-        let entry = entry.map_err(|error| io_error("read", dir, &error))?;
-        let name = entry.file_name();
-        let name = name.to_string_lossy();
-        if name == "db" || name == "conf" || name.starts_with("snap.") {
-            restrict(&entry.path(), 0o600)?;
-        }
-    }
-    let conf = dir.join("conf");
-    File::open(&conf)
-        .and_then(|handle| handle.sync_all())
-        .map_err(|error| io_error("sync", &conf, &error))?;
-    sync_dir(dir)?;
-    sync_dir(&parent_of(dir))
-}
-
-/// Moves half-written snapshot files of sled aside: they keep it from opening, and hold nothing
-/// that the log does not.
-fn move_aside(dir: &Path) -> Result<Vec<PathBuf>, LogError> {
-    let mut moved = Vec::new();
-    let entries = fs::read_dir(dir).map_err(|error| io_error("read", dir, &error))?;
-    for entry in entries {
-        let entry = entry.map_err(|error| io_error("read", dir, &error))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !(name.starts_with("snap.") && name.ends_with(".generating")) {
-            continue;
-        }
-        let free = (0..1_000)
-            .map(|number| dir.join(format!("aside.{number}.{name}")))
-            .find(|path| !path.exists());
-        let Some(to) = free else {
-            let why = format!("{} holds too many files set aside", dir.display());
-            return Err(LogError::Io(why));
-        };
-        fs::rename(entry.path(), &to)
-            .map_err(|error| io_error("move aside", &entry.path(), &error))?;
-        moved.push(to);
-    }
-    if !moved.is_empty() {
-        sync_dir(dir)?;
-    }
-    Ok(moved)
-}
-
-pub(super) fn io_error(verb: &str, path: &Path, error: &io::Error) -> LogError {
-    LogError::Io(format!("cannot {verb} {}: {error}", path.display()))
-}
-
 fn sled_error(dir: &Path, error: &sled::Error) -> LogError {
     match error {
         sled::Error::Io(io) if io.to_string().contains("could not acquire lock") => locked(dir),
@@ -446,7 +372,7 @@ fn broken(dir: &Path, why: &str) -> LogError {
     ))
 }
 
-fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
+pub(super) fn text_of(panic: &(dyn std::any::Any + Send)) -> String {
     panic
         .downcast_ref::<String>()
         .cloned()

@@ -110,6 +110,22 @@ fn remove(dir: &Path) {
     }
 }
 
+/// Copies a file as it is at one moment. The engine's background thread may write meanwhile; a copy
+/// that has a later write and not an earlier one would be a disk that writes out of order, which is
+/// another model.
+fn keep(db: &Path, kept: &Path) {
+    let mut bytes = fs::read(db).expect("the disk works");
+    for _ in 0..1_000 {
+        let again = fs::read(db).expect("the disk works");
+        if again == bytes {
+            fs::write(kept, &bytes).expect("the disk works");
+            return;
+        }
+        bytes = again;
+    }
+    panic!("{} changes all the time", db.display());
+}
+
 impl SyncObserver for PowerModel {
     fn syncing(&self, _db: &Path) -> std::io::Result<()> {
         if self.failing.load(Ordering::Acquire) {
@@ -124,7 +140,7 @@ impl SyncObserver for PowerModel {
         if let Some(dir) = kept.parent() {
             fs::create_dir_all(dir).expect("the disk works");
         }
-        fs::copy(db, kept).expect("the disk works");
+        keep(db, &kept);
         self.syncs.fetch_add(1, Ordering::AcqRel);
     }
 }

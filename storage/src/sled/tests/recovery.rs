@@ -345,6 +345,50 @@ fn an_unsound_store_refuses_everything_after() {
     assert_eq!(landed.expect("it can be resolved"), Landed::Yes);
 }
 
+/// A disk that does not answer until it is told to.
+struct Stuck(std::sync::Mutex<Option<std::sync::mpsc::Receiver<()>>>);
+
+impl crate::SyncObserver for Stuck {
+    fn syncing(&self, _db: &std::path::Path) -> std::io::Result<()> {
+        let held = self.0.lock().expect("it is used once").take();
+        if let Some(held) = held {
+            let _released = held.recv();
+        }
+        Ok(())
+    }
+}
+
+#[test]
+fn a_disk_that_does_not_answer_leaves_the_outcome_unknown() {
+    let root = tempfile::tempdir().expect("a directory");
+    let (release, held) = std::sync::mpsc::sync_channel(0);
+    let stuck = std::sync::Arc::new(Stuck(std::sync::Mutex::new(None)));
+    let options = crate::SledOptions {
+        observer: Some(stuck.clone()),
+        wait_max: Some(std::time::Duration::from_millis(200)),
+        ..crate::SledOptions::default()
+    };
+    // Opening and the first commit are as fast as the machine is, which is not what is tested.
+    let patient = crate::SledOptions::default();
+    let log = SledLog::open(root.path(), &patient).expect("it opens");
+    let mut owned = acquired(&log);
+    commit_one(&log, &mut owned, 10);
+    drop(log);
+    let log = SledLog::open(root.path(), &options).expect("it opens");
+    *stuck.0.lock().expect("it is used once") = Some(held);
+    let next = Commit {
+        appends: vec![crate::suite::support::append(&owned, &[0], 10)],
+        ..Commit::default()
+    };
+    for _ in 0..2 {
+        let error = log.commit(&next).expect_err("nothing answers");
+        assert!(matches!(error, crate::AppendError::Unknown(_)), "{error}");
+    }
+    assert_eq!(places(&log).len(), 1, "what was read before stays readable");
+    drop(log);
+    drop(release);
+}
+
 #[test]
 fn a_failed_sync_of_history_is_final_for_history_only() {
     let root = tempfile::tempdir().expect("a directory");
@@ -380,6 +424,7 @@ fn landmarks_are_what_was_written() {
         cache_bytes: 1 << 20,
         accept_blobs: false,
         observer: None,
+        wait_max: std::time::Duration::from_secs(600),
     };
     let (store, _) = store::Store::open(factory.dir(), &options).expect("it opens");
     let marks = landmarks::read(&store).expect("they can be read");

@@ -1,0 +1,122 @@
+//! Directories and files of a database: created, made private, made durable.
+//!
+//! Here: what the operating system has to do around sled. Not here: the database itself. Called by
+//! the store and by history.
+
+use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
+use std::io;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::log::LogError;
+
+/// Creates what is missing, readable by the owner only, before sled would create it with the
+/// process's umask.
+pub(super) fn prepare(dir: &Path) -> Result<(), LogError> {
+    create_dir(dir)?;
+    create_dir(&dir.join("blobs"))?;
+    for name in ["db", "conf"] {
+        let path = dir.join(name);
+        OpenOptions::new()
+            .create(true)
+            .append(true)
+            .mode(0o600)
+            .open(&path)
+            .map_err(|error| io_error("create", &path, &error))?;
+    }
+    Ok(())
+}
+
+/// Creates a directory (and those above it) with mode 0700, durably.
+pub(super) fn create_dir(dir: &Path) -> Result<(), LogError> {
+    let mut missing: Vec<&Path> = Vec::new();
+    for path in dir.ancestors() {
+        if path.as_os_str().is_empty() || path.exists() {
+            break;
+        }
+        missing.push(path);
+    }
+    for path in missing.iter().rev() {
+        match DirBuilder::new().mode(0o700).create(path) {
+            Ok(()) => {}
+            Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+            Err(error) => return Err(io_error("create", path, &error)),
+        }
+        sync_dir(&parent_of(path))?;
+    }
+    restrict(dir, 0o700)
+}
+
+fn restrict(path: &Path, mode: u32) -> Result<(), LogError> {
+    let now = fs::metadata(path).map_err(|error| io_error("look at", path, &error))?;
+    if now.permissions().mode() & 0o777 == mode {
+        return Ok(());
+    }
+    fs::set_permissions(path, Permissions::from_mode(mode))
+        .map_err(|error| io_error("change the mode of", path, &error))
+}
+
+fn parent_of(path: &Path) -> PathBuf {
+    match path.parent() {
+        Some(parent) if !parent.as_os_str().is_empty() => parent.to_owned(),
+        Some(_) | None => PathBuf::from("."),
+    }
+}
+
+pub(super) fn sync_dir(dir: &Path) -> Result<(), LogError> {
+    File::open(dir)
+        .and_then(|handle| handle.sync_all())
+        .map_err(|error| io_error("sync", dir, &error))
+}
+
+/// After opening: modes of what sled created, and a sync of everything it left unsynced (its
+/// configuration file and the names of its files).
+pub(super) fn settle(dir: &Path) -> Result<(), LogError> {
+    let entries = fs::read_dir(dir).map_err(|error| io_error("read", dir, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| io_error("read", dir, &error))?;
+        let name = entry.file_name();
+        let name = name.to_string_lossy();
+        if name == "db" || name == "conf" || name.starts_with("snap.") {
+            restrict(&entry.path(), 0o600)?;
+        }
+    }
+    let conf = dir.join("conf");
+    File::open(&conf)
+        .and_then(|handle| handle.sync_all())
+        .map_err(|error| io_error("sync", &conf, &error))?;
+    sync_dir(dir)?;
+    sync_dir(&parent_of(dir))
+}
+
+/// Moves half-written snapshot files of sled aside: they keep it from opening, and hold nothing
+/// that the log does not.
+pub(super) fn move_aside(dir: &Path) -> Result<Vec<PathBuf>, LogError> {
+    let mut moved = Vec::new();
+    let entries = fs::read_dir(dir).map_err(|error| io_error("read", dir, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| io_error("read", dir, &error))?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !(name.starts_with("snap.") && name.ends_with(".generating")) {
+            continue;
+        }
+        let free = (0..1_000)
+            .map(|number| dir.join(format!("aside.{number}.{name}")))
+            .find(|path| !path.exists());
+        let Some(to) = free else {
+            let why = format!("{} holds too many files set aside", dir.display());
+            return Err(LogError::Io(why));
+        };
+        fs::rename(entry.path(), &to)
+            .map_err(|error| io_error("move aside", &entry.path(), &error))?;
+        moved.push(to);
+    }
+    if !moved.is_empty() {
+        sync_dir(dir)?;
+    }
+    Ok(moved)
+}
+
+pub(super) fn io_error(verb: &str, path: &Path, error: &io::Error) -> LogError {
+    LogError::Io(format!("cannot {verb} {}: {error}", path.display()))
+}
