@@ -79,6 +79,16 @@ impl MemoryWatch {
 
     /// Weighs for as long as the node is there.
     pub(crate) fn keep(mut self, pressure: Arc<Pressure>) {
+        metrics::describe_gauge!(
+            "interlock_memory_bytes_max",
+            "Bytes of the whole process above which nothing new is reserved."
+        );
+        metrics::describe_gauge!("interlock_memory_bytes", "Bytes of the whole process.");
+        metrics::describe_gauge!(
+            "interlock_memory_days_left",
+            "Days until memory is at its bound, at the growth of the last hour; +Inf without growth. \
+             Means little in the first hour."
+        );
         metrics::gauge!("interlock_memory_bytes_max").set(self.bytes_max as f64);
         let weighing = actix_web::rt::spawn(async move {
             let mut tick = actix_web::rt::time::interval(INTERVAL);

@@ -5,7 +5,10 @@
 
 use interlock_domain::key::Kind;
 use interlock_storage::JournalSize;
-use metrics::{Counter, Gauge, Histogram, counter, gauge, histogram};
+use metrics::{
+    Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
+    gauge, histogram,
+};
 
 use crate::committer::Committed;
 use crate::keeper::Keeper;
@@ -15,6 +18,137 @@ use crate::stats::{Encoded, Stats};
 
 /// What a row of a partition's map takes: key, version, state, and the table's free places.
 const MAP_ROW_BYTES: f64 = 140.0;
+
+/// What each name counts, as `/metrics` says it.
+const COUNTERS: &[(&str, &str)] = &[
+    (
+        "interlock_decisions_total",
+        "Decisions, by outcome and by the reason that decided.",
+    ),
+    (
+        "interlock_shard_decisions_total",
+        "Commands that a shard decided.",
+    ),
+    (
+        "interlock_shard_turns_total",
+        "Turns of a shard: each decides a bounded number of commands and ends with one frame.",
+    ),
+    (
+        "interlock_loans_total",
+        "Entities that a shard sent to another one for a command.",
+    ),
+    (
+        "interlock_waits_total",
+        "Commands that waited for an entity another command had on loan.",
+    ),
+    (
+        "interlock_shard_busy_nanoseconds_total",
+        "Nanoseconds a shard spent in turns; near 1e9 a second it has no time left.",
+    ),
+    (
+        "interlock_dropped_gone_total",
+        "Commands dropped undecided because the client had gone.",
+    ),
+    (
+        "interlock_dropped_late_total",
+        "Commands dropped undecided because their deadline had passed.",
+    ),
+    (
+        "interlock_queue_full_total",
+        "Commands refused with 429 because too many waited for one entity.",
+    ),
+    (
+        "interlock_broken_decisions_total",
+        "Decisions that panicked: bugs, answered with 500.",
+    ),
+    (
+        "interlock_purged_total",
+        "Entities forgotten after their last use had passed.",
+    ),
+    ("interlock_commits_total", "Commits written and synced."),
+    (
+        "interlock_answers_total",
+        "Answers let go after their commit, one for each command.",
+    ),
+];
+const GAUGES: &[(&str, &str)] = &[
+    ("interlock_entities", "Entities in memory, by kind."),
+    (
+        "interlock_entity_bytes",
+        "Bytes that the entities of a kind take, estimated from those encoded for snapshots.",
+    ),
+    (
+        "interlock_journal_bytes",
+        "Bytes of the journal that a start would read again.",
+    ),
+    (
+        "interlock_journal_commits",
+        "Commits of the journal that a start would read again.",
+    ),
+    (
+        "interlock_snapshots_completed",
+        "Snapshots of partitions completed since the start.",
+    ),
+    (
+        "interlock_snapshot_age_seconds",
+        "Seconds since the last snapshot, or since the start; 0 while snapshots cover everything.",
+    ),
+    (
+        "interlock_partitions_uncovered",
+        "Partitions with something in the journal that no snapshot has yet.",
+    ),
+    (
+        "interlock_clock_skew_milliseconds",
+        "The machine's clock minus the node's; beyond 2000 either way the node is not ready.",
+    ),
+    (
+        "interlock_disk_free_bytes",
+        "Free bytes on the disk of the data directory.",
+    ),
+    (
+        "interlock_recovery_seconds",
+        "Seconds the last start took to rebuild memory.",
+    ),
+    (
+        "interlock_recovery_records",
+        "Records the last start read from the journal.",
+    ),
+    (
+        "interlock_recovery_snapshots",
+        "Snapshots the last start read.",
+    ),
+    (
+        "interlock_recovery_entities",
+        "Entities in memory after the last start.",
+    ),
+];
+const HISTOGRAMS: &[(&str, &str)] = &[
+    (
+        "interlock_decision_seconds",
+        "Seconds the slowest command of a turn waited for its decision, commit not included.",
+    ),
+    (
+        "interlock_commit_seconds",
+        "Seconds a commit took, sync included.",
+    ),
+    ("interlock_commit_bytes", "Bytes of records in a commit."),
+    (
+        "interlock_commit_frames",
+        "Frames in a commit: turns of shards that one sync covered.",
+    ),
+];
+
+fn describe() {
+    for (name, about) in COUNTERS {
+        describe_counter!(*name, *about);
+    }
+    for (name, about) in GAUGES {
+        describe_gauge!(*name, *about);
+    }
+    for (name, about) in HISTOGRAMS {
+        describe_histogram!(*name, *about);
+    }
+}
 
 /// Counts of one shard.
 pub(crate) struct ShardMetrics {
@@ -155,7 +289,9 @@ pub(crate) struct CommitMetrics {
 }
 
 impl CommitMetrics {
+    /// There is one for each node, so it also describes what all count.
     pub(crate) fn new() -> Self {
+        describe();
         Self {
             commits: counter!("interlock_commits_total"),
             seconds: histogram!("interlock_commit_seconds"),

@@ -14,6 +14,14 @@ use crate::state::AppState;
 /// How long requests took, in seconds, by route and class of status.
 pub const REQUEST_SECONDS: &str = "interlock_http_request_seconds";
 
+/// Says what the name means, as `/metrics` shows it.
+pub(crate) fn describe() {
+    metrics::describe_histogram!(
+        REQUEST_SECONDS,
+        "Seconds from a request to its answer, by route pattern and class of status."
+    );
+}
+
 /// Counts an answer.
 pub(crate) fn answered(route: &str, status: StatusCode, took: Duration) {
     let class = match status.as_u16() {

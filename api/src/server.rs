@@ -35,6 +35,7 @@ pub fn server<D>(
 where
     D: Decider,
 {
+    metrics::describe();
     let bodies = web::Data::from(BodyBudget::new(state.limits.bodies_bytes_max));
     let state = web::Data::new(state);
     let app = move || {

@@ -151,6 +151,16 @@ fn metrics_are_served_without_a_key() {
         metrics.text.contains("interlock_memory_bytes_max"),
         "{metrics:?}"
     );
+    for line in metrics.text.lines() {
+        let Some(kind) = line.strip_prefix("# TYPE ") else {
+            continue;
+        };
+        let name = kind.split(' ').next().expect("a name");
+        assert!(
+            metrics.text.contains(&format!("# HELP {name} ")),
+            "{name} does not say what it means"
+        );
+    }
     assert!(
         !metrics.text.contains("5511987654321"),
         "no handle is a label"
