@@ -171,7 +171,7 @@ impl Driver<'_> {
             Some(stream) => stream,
             None => {
                 self.reader = Reader::new();
-                let stream = TcpStream::connect_timeout(&self.plan.address, CONNECT_WAIT)?;
+                let stream = self.connect()?;
                 stream.set_nodelay(true)?;
                 stream.set_read_timeout(Some(ANSWER_WAIT))?;
                 stream.set_write_timeout(Some(ANSWER_WAIT))?;
@@ -184,6 +184,14 @@ impl Driver<'_> {
             self.stream = Some(stream);
         }
         Ok(answer)
+    }
+
+    fn connect(&self) -> io::Result<TcpStream> {
+        let address = self.plan.address;
+        TcpStream::connect_timeout(&address, CONNECT_WAIT).map_err(|error| {
+            let words = format!("{address}: {error}; is a server running there?");
+            io::Error::new(error.kind(), words)
+        })
     }
 
     fn judge(&mut self, answer: Answer, start: Instant, done: Instant) {
@@ -239,15 +247,25 @@ const fn is_final(status: u16) -> bool {
     matches!(status, 400..=428 | 430..=499)
 }
 
-/// The start of a body, for a report line.
+/// What a body says, for a report line: a problem's detail, else its start.
 fn excerpt(body: &[u8]) -> String {
-    let text = String::from_utf8_lossy(body);
-    text.chars().filter(|c| !c.is_control()).take(160).collect()
+    let problem = serde_json::from_slice::<serde_json::Value>(body).ok();
+    let detail = problem.as_ref().and_then(|it| it.get("detail")?.as_str());
+    let text = detail.map_or_else(|| String::from_utf8_lossy(body), Into::into);
+    text.chars().filter(|c| !c.is_control()).take(320).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_problem_is_quoted_by_its_detail() {
+        let problem =
+            br#"{"title":"The request breaks the contract","detail":"`purpose` is wrong"}"#;
+        assert_eq!(excerpt(problem), "`purpose` is wrong");
+        assert_eq!(excerpt(b"<html>\r\n"), "<html>");
+    }
 
     #[test]
     fn an_open_loop_keeps_its_times_and_tells_what_it_did_not_send() {

@@ -79,7 +79,7 @@ pub(crate) struct Common {
     #[arg(long)]
     pub(crate) key: String,
     /// Measured seconds
-    #[arg(long, default_value_t = 10.0, value_parser = seconds)]
+    #[arg(long, default_value_t = 10.0, value_parser = measured)]
     pub(crate) seconds: f64,
     /// Seconds of load before the measured ones
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
@@ -239,6 +239,16 @@ fn seconds(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Too short a run has no figures.
+fn measured(text: &str) -> Result<f64, String> {
+    let value = seconds(text)?;
+    if value >= 0.1 {
+        Ok(value)
+    } else {
+        Err("0.1 to 86400".to_owned())
+    }
+}
+
 fn rate(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if (1.0..=1e9).contains(&value) {
@@ -294,6 +304,7 @@ mod tests {
             "batch",
             "batch --key k --batch 501",
             "batch --key k --seconds -1",
+            "batch --key k --seconds 0",
             "batch --key k --purpose Bad",
             "single --key k --order-probes 1",
         ];

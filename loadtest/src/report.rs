@@ -162,32 +162,8 @@ impl Report {
         )
     }
 
-    fn faults(&self) -> Vec<String> {
-        let faults = &self.faults;
-        let statuses: u64 = faults.statuses.values().sum();
-        let kinds = [
-            ("invalid answers", faults.invalid_answers),
-            ("refused for load", faults.refused),
-            ("other statuses", statuses - faults.refused),
-            ("broken connections", faults.broken_connections),
-            ("requests not sent in time", faults.unsent),
-        ];
-        let some = kinds.into_iter().filter(|(_, count)| *count > 0);
-        some.map(|(kind, count)| format!("{} {kind}", grouped(count)))
-            .collect()
-    }
-}
-
-impl fmt::Display for Report {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut row = |name: &str, value: &str| {
-            let lines = wrapped(value, 64);
-            for (index, line) in lines.iter().enumerate() {
-                let name = if index == 0 { name } else { "" };
-                writeln!(f, "  {name:<12} {line}")?;
-            }
-            Ok::<(), fmt::Error>(())
-        };
+    /// The rows between the run and its faults.
+    fn figures(&self, row: &mut dyn FnMut(&str, &str) -> fmt::Result) -> fmt::Result {
         let rate = |count: u64| grouped((count as f64 / self.seconds).round() as u64);
         let counts = |map: &BTreeMap<&'static str, u64>| {
             let words = map
@@ -195,7 +171,6 @@ impl fmt::Display for Report {
                 .map(|(name, count)| format!("{name} {}", grouped(*count)));
             words.collect::<Vec<_>>().join(", ")
         };
-        row("run", &self.head())?;
         row(
             "checks",
             &format!("{} ({}/s)", grouped(self.checks), rate(self.checks)),
@@ -231,7 +206,41 @@ impl fmt::Display for Report {
             "{:.2} us of CPU a check, {:.2} cores",
             self.generator_us_per_check, self.generator_cores
         );
-        row("generator", &text)?;
+        row("generator", &text)
+    }
+
+    fn faults(&self) -> Vec<String> {
+        let faults = &self.faults;
+        let statuses: u64 = faults.statuses.values().sum();
+        let kinds = [
+            ("invalid answers", faults.invalid_answers),
+            ("refused for load", faults.refused),
+            ("other statuses", statuses - faults.refused),
+            ("broken connections", faults.broken_connections),
+            ("requests not sent in time", faults.unsent),
+        ];
+        let some = kinds.into_iter().filter(|(_, count)| *count > 0);
+        some.map(|(kind, count)| format!("{} {kind}", grouped(count)))
+            .collect()
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut row = |name: &str, value: &str| {
+            let lines = wrapped(value, 64);
+            for (index, line) in lines.iter().enumerate() {
+                let name = if index == 0 { name } else { "" };
+                writeln!(f, "  {name:<12} {line}")?;
+            }
+            Ok::<(), fmt::Error>(())
+        };
+        row("run", &self.head())?;
+        if self.requests > 0 {
+            self.figures(&mut row)?;
+        } else {
+            row("checks", "none had a valid answer")?;
+        }
         let faults = self.faults();
         let text = if faults.is_empty() {
             "none".to_owned()
