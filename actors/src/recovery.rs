@@ -176,7 +176,7 @@ impl<M: Machine> Rebuilder<M> {
             (Change::Event | Change::Created | Change::Purged, _) => {
                 Err(LogError::Corrupt(format!(
                     "the journal jumps from version {current} to {version} of an entity in {id}: \
-                 start with --accept-truncation only after `interlock verify`"
+                 put a copy of the data directory from before in its place"
                 )))
             }
         }

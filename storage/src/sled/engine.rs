@@ -113,8 +113,8 @@ impl Log for SledLog {
             let name = keys::slice(info.partition, info.snapshot, index);
             let Some(slice) = values::read(&self.store, &name)? else {
                 return Err(LogError::Corrupt(format!(
-                    "snapshot {} of {} in {} has no slice {index}; restore a backup with \
-                     `interlock import`",
+                    "snapshot {} of {} in {} has no slice {index}; put a copy of the data \
+                     directory from before in its place",
                     info.snapshot,
                     info.partition,
                     self.store.dir().join("db").display()

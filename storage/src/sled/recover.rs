@@ -206,8 +206,10 @@ fn repair(
         jumps = jumps_past(scan, end - number + 1);
     } else {
         return Err(LogError::Corrupt(format!(
-            "journal commit {number} in {} is damaged ({why}), and it is not merely a torn end:              numbers up to {end} were used. Start with `--accept-truncation` to give up commit \
-             {number} and everything after it, or restore a backup with `interlock import`",
+            "journal commit {number} in {} is damaged ({why}), and it is not merely a torn end: \
+             numbers up to {end} were used. Put a copy of the data directory from before in its \
+             place, or start with `--accept-truncation` to give up commit {number} and everything \
+             after it",
             store.dir().join("db").display()
         )));
     }

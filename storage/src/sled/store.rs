@@ -143,7 +143,7 @@ impl Store {
         core.check_handle()?;
         core.check_blobs().map_err(|why| {
             LogError::Corrupt(format!(
-                "{why}; `interlock compact` writes the data directory anew without them"
+                "{why}; put a copy of the data directory from before in its place"
             ))
         })?;
         settle(dir)?;
@@ -367,7 +367,7 @@ fn locked(dir: &Path) -> LogError {
 fn broken(dir: &Path, why: &str) -> LogError {
     let why = why.lines().next().unwrap_or_default();
     LogError::Corrupt(format!(
-        "the database in {} cannot be read ({why}); restore a backup with `interlock import`",
+        "the database in {} cannot be read ({why}); put a copy of the data directory from before in its place",
         dir.display()
     ))
 }

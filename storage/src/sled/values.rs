@@ -126,7 +126,7 @@ pub(super) fn damaged(store: &Store, prefix: &[u8], defect: Defect) -> LogError 
             "value {place} has format {version}, which a newer interlock has written"
         )),
         Defect::Damaged(why) => LogError::Corrupt(format!(
-            "value {place} is damaged ({why}); restore a backup with `interlock import`"
+            "value {place} is damaged ({why}); put a copy of the data directory from before in its place"
         )),
     }
 }

@@ -112,7 +112,7 @@ fn what_cannot_be_read_is_corrupt_and_not_a_panic() {
         panic!("it is corrupt: {error}");
     };
     assert!(text.contains(&dir.display().to_string()), "{text}");
-    assert!(text.contains("interlock import"), "{text}");
+    assert!(text.contains("copy of the data directory"), "{text}");
     assert_eq!(text.lines().count(), 1);
 }
 
@@ -199,7 +199,7 @@ fn a_blob_ends_the_handle_and_keeps_the_next_from_opening() {
     let Err(LogError::Corrupt(text)) = open(root.path()) else {
         panic!("it cannot be trusted");
     };
-    assert!(text.contains("interlock compact"), "{text}");
+    assert!(text.contains("copy of the data directory"), "{text}");
     let options = SledOptions {
         accept_blobs: true,
         ..SledOptions::default()

@@ -147,7 +147,7 @@ fn damaged_values_and_snapshots_are_named() {
     let (key, old) = break_at(&keys::row(keys::USER, b"key"));
     let text = refused(&factory);
     assert!(
-        text.contains("mukey") && text.contains("interlock import"),
+        text.contains("mukey") && text.contains("copy of the data directory"),
         "{text}"
     );
     raw(&factory).insert(key, old).expect("it can be written");
