@@ -50,7 +50,8 @@ pub(crate) fn address(listen: &str, insecure_http: bool) -> Result<SocketAddr, S
 pub(crate) fn reserve(address: SocketAddr) -> Result<Reserved, Stop> {
     let taken = |error: Errno| {
         let why = if error == Errno::ADDRINUSE {
-            "another process listens there".to_owned()
+            "another process listens there; stop it, or choose another address with --listen"
+                .to_owned()
         } else if error == Errno::ADDRNOTAVAIL {
             "this machine has no such address".to_owned()
         } else {
@@ -103,7 +104,7 @@ mod tests {
     fn a_taken_port_is_refused_and_a_reserved_one_can_be_listened_on() {
         let taken = TcpListener::bind("127.0.0.1:0").unwrap();
         let stop = reserve(taken.local_addr().unwrap()).unwrap_err();
-        assert!(stop.message.ends_with("another process listens there"));
+        assert!(stop.message.contains("another process listens there"));
         let reserved = reserve("127.0.0.1:0".parse().unwrap()).unwrap();
         assert_ne!(reserved.address.port(), 0);
         TcpListener::bind(reserved.address).unwrap();

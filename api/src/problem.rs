@@ -106,8 +106,8 @@ impl From<Refused> for Failure {
             .retry_after(retry_after_s),
             Refused::Overloaded { retry_after_s } => Self::new(
                 Code::CoordinationUnavailable,
-                "the node has too many requests in flight; nothing was recorded, send this one \
-                 again later",
+                "the node has too many requests in flight, or a journal that snapshots must shorten \
+                 first; nothing was recorded, send this one again later",
             )
             .retry_after(retry_after_s),
             Refused::Stopping => Self::new(

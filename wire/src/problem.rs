@@ -44,7 +44,7 @@ codes! {
     /// The request is not what HTTP or JSON allow.
     NotReadable = 400 "invalid_input" "The request cannot be read",
     /// No key, or one that is not known or turned off.
-    Unauthenticated = 401 "unauthenticated" "The key is not known",
+    Unauthenticated = 401 "unauthenticated" "The key is missing or not known",
     /// The key may not do this.
     Forbidden = 403 "forbidden" "The key may not do this",
     /// No such route, thing or feature.

@@ -43,8 +43,8 @@ fn refusal(why: Refusal) -> Failure {
         ),
         Refusal::StaleAttempt => Failure::new(
             Code::StaleAttempt,
-            "`attempt` is not the current attempt of this source; read the current one and settle \
-             that",
+            "`attempt` is not the current attempt of this source; settle with the one that \
+             its check or reservation answered",
         ),
         Refusal::InvalidTransition => Failure::new(
             Code::InvalidTransition,
