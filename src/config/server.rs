@@ -5,8 +5,8 @@ use super::setting::{integer, section, text};
 section! {
     /// How the node is reached.
     Server = "server" {
-        /// Address and port. Beyond loopback it needs a certificate or `--insecure-http`. Port 0 takes
-        /// a free one; the ready line says which.
+        /// Address and port. Beyond loopback it needs `--insecure-http`, or rather a TLS proxy before a
+        /// loopback address. Port 0 takes a free one; the ready line says which.
         listen: String = text("127.0.0.1:7440"),
         /// Threads that answer HTTP. 0 takes one per core.
         http_workers: u64 = integer(0, 0, 256),
