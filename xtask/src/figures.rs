@@ -23,7 +23,7 @@ pub(crate) struct Options {
     /// Runs of each row; the table shows the median and the range
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=20))]
     pub(crate) runs: u32,
-    /// Shards to measure
+    /// Numbers of shards to measure, with commas between them
     #[arg(long, value_delimiter = ',', default_values_t = [1, 2])]
     pub(crate) shards: Vec<u32>,
     /// Connections of the load
