@@ -33,11 +33,18 @@ impl fmt::Display for Violation {
     }
 }
 
+/// Named instead of an invariant when the operating system refused, which a process may try again.
+pub(crate) const REFUSED: &str = "refused";
+
 impl From<LogError> for Violation {
-    /// A log that cannot be read is one that does not hold what was answered.
+    /// A log that is damaged does not hold what was answered.
     fn from(error: LogError) -> Self {
+        let invariant = match error {
+            LogError::Io(_) => REFUSED,
+            LogError::Locked(_) | LogError::Corrupt(_) | LogError::Format(_) => "C6",
+        };
         Self {
-            invariant: "C6",
+            invariant,
             seen: error.to_string(),
         }
     }

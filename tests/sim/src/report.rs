@@ -51,6 +51,8 @@ pub struct Report {
     pub landed_unknown: u64,
     /// Ends of the process.
     pub crashes: u64,
+    /// Starts that failed.
+    pub failed_starts: u64,
     /// Moments of rest.
     pub rests: u64,
     /// Entities as the shards of this process counted them.
@@ -102,7 +104,7 @@ impl Report {
 impl Report {
     /// Everything that is counted, with its name.
     #[must_use]
-    pub const fn events(&self) -> [(&'static str, u64); 19] {
+    pub const fn events(&self) -> [(&'static str, u64); 20] {
         [
             ("steps", self.steps),
             ("commits", self.commits),
@@ -122,6 +124,7 @@ impl Report {
             ("crashes", self.crashes),
             ("in a commit", self.faults),
             ("landed unknown", self.landed_unknown),
+            ("failed starts", self.failed_starts),
             ("rests", self.rests),
         ]
     }
@@ -146,6 +149,7 @@ impl Report {
         self.crashes += other.crashes;
         self.faults += other.faults;
         self.landed_unknown += other.landed_unknown;
+        self.failed_starts += other.failed_starts;
         self.rests += other.rests;
     }
 }

@@ -82,6 +82,8 @@ pub struct Habits {
     pub snapshot_interval_ms: u64,
     /// Steps between two moments of rest.
     pub rest_every: u64,
+    /// Chance that a read or an acquisition fails while a process starts, in a million.
+    pub start_faults: u32,
 }
 
 impl Habits {
@@ -112,6 +114,7 @@ impl Habits {
             jumps: random.chance(500),
             snapshot_interval_ms: random.pick(&[0, 20, 1_000]),
             rest_every: random.pick(&[400, 1_500, 4_000]),
+            start_faults: random.pick(&[0, 0, 20_000]),
         }
     }
 

@@ -218,7 +218,10 @@ impl<M: SimMachine> World<M> {
                 let shard = self.schedule.index(self.node.shards.len());
                 self.node.send(From::Keeper, shard, ShardMessage::Sweep);
             }
-            Step::SweepAll => self.sweep_all(),
+            Step::SweepAll => {
+                let shard = self.schedule.index(self.node.shards.len());
+                self.sweep_all(shard);
+            }
             Step::Policy => self.new_rules(),
             Step::Leave => self.tracker.leave(&mut self.schedule),
             Step::Crash => self.crash(None)?,
@@ -237,10 +240,9 @@ impl<M: SimMachine> World<M> {
         )
     }
 
-    fn sweep_all(&mut self) {
+    fn sweep_all(&mut self, shard: usize) {
         let told = Arc::new(Told::default());
         self.told.push(Arc::clone(&told));
-        let shard = self.schedule.index(self.node.shards.len());
         let message = ShardMessage::SweepAll(Waiter(told));
         self.node.send(From::Keeper, shard, message);
     }

@@ -333,7 +333,8 @@ fn suppress(moment: &Moment<'_>, source: SourceId, body: &AddSuppression) -> Due
     let window = body.window.as_ref().map(Hours::of);
     let mut entries = moment.books.entries(key, moment.record);
     let renews = entries.find(|entry| {
-        entry.source == source
+        entry.in_force(moment.now)
+            && entry.source == source
             && entry.purpose == body.purpose
             && entry.channel == body.channel
             && entry.window == window
@@ -346,9 +347,7 @@ fn suppress(moment: &Moment<'_>, source: SourceId, body: &AddSuppression) -> Due
         channel: body.channel,
         window,
         until: body.until.or(own),
-        renews: renews
-            .filter(|entry| entry.in_force(moment.now))
-            .map(|entry| entry.id),
+        renews: renews.map(|entry| entry.id),
     };
     Due::Plain(declared(true), Noted::Accepted, vec![change])
 }
@@ -431,21 +430,25 @@ fn fits_customer(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
         }
         (
             Change::Suppressed {
+                key,
                 source,
                 purpose,
                 channel,
                 window,
                 until,
                 renews,
-                ..
             },
             Event::SuppressionAdded(it),
         ) => {
+            let is_taken = || {
+                let mut entries = moment.books.entries(*key, moment.record);
+                entries.any(|entry| entry.id == it.entry && entry.in_force(now))
+            };
             (it.source, it.purpose, it.channel) == (*source, *purpose, *channel)
                 && it.window.as_ref().map(Hours::of) == *window
                 && it.until == *until
                 && it.since <= now
-                && renews.is_none_or(|id| it.entry == id)
+                && renews.map_or_else(|| !is_taken(), |id| it.entry == id)
         }
         (Change::Lifted { entry, .. }, Event::SuppressionLifted(it)) => it.entry == *entry,
         (Change::Seen { channel, at, .. }, Event::MessageSeen(it)) => {

@@ -11,15 +11,18 @@ use interlock_actors::recovery::{Rebuilt, rebuild};
 use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Machine;
 use interlock_domain::time::Timestamp;
-use interlock_storage::{Commit, Group, Landed, Log, Partition};
+use interlock_storage::{Commit, FaultPlan, Group, Landed, Log, Partition};
 
 use super::{SHARDS_MAX, World};
 use crate::journal::Journal;
-use crate::machine::{Memory, SimMachine, Violation, violated};
+use crate::machine::{Memory, REFUSED, SimMachine, Violation, violated};
 use crate::node::Node;
 use crate::random::Random;
 use crate::swarm::Habits;
 use crate::tap::Tap;
+
+/// Starts in a row that may fail.
+const STARTS_MAX: u32 = 100;
 
 /// What a process starts with.
 pub(super) struct Start<'a, N> {
@@ -132,16 +135,42 @@ impl<M: SimMachine> World<M> {
         self.tracker.crashed();
         self.told.clear();
         self.fault = None;
-        let shards = self.schedule.range(1..=u64::from(SHARDS_MAX));
-        let options = Start {
-            tap: &self.tap,
-            spaces: &self.spaces,
-            notices: &self.notices,
-            habits: &self.habits,
-            shards: u16::try_from(shards).expect("a few shards"),
+        self.start_again()
+    }
+
+    /// Starts a process; one that cannot read its log or acquire its groups dies and is followed by
+    /// another.
+    fn start_again(&mut self) -> Result<(), Violation> {
+        let plan = FaultPlan {
+            read: self.habits.start_faults,
+            write: self.habits.start_faults,
+            ..FaultPlan::calm(0)
         };
-        self.node = start(&options, &self.journal, &mut self.schedule)?;
-        Ok(())
+        for _ in 0..STARTS_MAX {
+            let shards = self.schedule.range(1..=u64::from(SHARDS_MAX));
+            let options = Start {
+                tap: &self.tap,
+                spaces: &self.spaces,
+                notices: &self.notices,
+                habits: &self.habits,
+                shards: u16::try_from(shards).expect("a few shards"),
+            };
+            self.disk.set_plan(plan);
+            let started = start(&options, &self.journal, &mut self.schedule);
+            self.disk.set_plan(FaultPlan::calm(0));
+            match started {
+                Ok(node) => {
+                    self.node = node;
+                    return Ok(());
+                }
+                Err(violation) if violation.invariant == REFUSED => {
+                    self.report.failed_starts += 1;
+                    self.restart_log()?;
+                }
+                Err(violation) => return Err(violation),
+            }
+        }
+        violated("stuck", "no process could start")
     }
 
     /// The log as the next start finds it: after a power cut, or after the process alone ended.

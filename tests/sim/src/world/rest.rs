@@ -5,7 +5,10 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use interlock_actors::recovery::rebuild;
+use interlock_actors::shard::Shard;
 use interlock_domain::key::Kind;
+use interlock_domain::machine::Sweep;
+use interlock_domain::time::Timestamp;
 use interlock_storage::Log;
 
 use super::{World, life};
@@ -22,6 +25,9 @@ impl<M: SimMachine> World<M> {
         self.settle()?;
         if self.schedule.chance(500) {
             self.finish_snapshot()?;
+        }
+        if self.schedule.chance(300) {
+            self.sweep_whole()?;
         }
         if self.habits.truncates() && self.schedule.chance(300) {
             self.truncate_all()?;
@@ -84,6 +90,38 @@ impl<M: SimMachine> World<M> {
             self.settle()?;
         }
         violated("stuck", "a snapshot is never complete")
+    }
+
+    /// A sweep of everything leaves nothing that was due when it was asked for, except where a
+    /// snapshot in progress forbids it.
+    fn sweep_whole(&mut self) -> Result<(), Violation> {
+        if self.node.committer.keeper().in_snapshot() {
+            return Ok(());
+        }
+        for to in 0..self.node.shards.len() {
+            self.sweep_all(to);
+        }
+        let since: Vec<Timestamp> = self.node.shards.iter().map(Shard::now).collect();
+        let crashes = self.report.crashes;
+        self.settle()?;
+        if self.report.crashes > crashes {
+            // Nobody was told that it was done.
+            return Ok(());
+        }
+        let mut left = None;
+        for (shard, since) in self.node.shards.iter().zip(since) {
+            shard.each_partition(&mut |partition| {
+                partition.each_home(&mut |key, _, entity| {
+                    let due = M::due(entity).is_some_and(|due| due <= since);
+                    if due && M::sweep(entity, since) != Sweep::Keep {
+                        left = Some(*key);
+                    }
+                });
+            });
+        }
+        left.map_or(Ok(()), |key| {
+            violated("sweep", format!("{key:?} was due and is still there"))
+        })
     }
 
     /// Lets everything go that snapshots cover.
