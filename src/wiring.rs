@@ -79,10 +79,11 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
     let found = dir.exists();
     let options = SledOptions {
         accept_truncation,
+        unordered: settings.ordered_writes == "off",
         ..SledOptions::default()
     };
     let log = SledLog::open(&dir, &options).map_err(log_stop::read)?;
-    let notes = notes(log.recovery());
+    let notes = notes(log.recovery(), !options.unordered);
     let (mut mark, last_run) = RunMark::open(&data.join(RUN_FILE)).map_err(log_stop::read)?;
     mark.note(RunState::default());
     Ok(Opened {
@@ -96,7 +97,7 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
 }
 
 /// What opening did, in lines for the operator.
-fn notes(recovery: &Recovery) -> Vec<String> {
+fn notes(recovery: &Recovery, ordered: bool) -> Vec<String> {
     let mut notes = Vec::new();
     if let Some((commit, what)) = &recovery.torn {
         notes.push(format!(
@@ -120,7 +121,7 @@ fn notes(recovery: &Recovery) -> Vec<String> {
             "log: a half-written file was moved aside to {path}"
         ));
     }
-    if !recovery.writes_are_ordered {
+    if ordered && !recovery.writes_are_ordered {
         tracing::warn!(
             "the file system does not write the log in order: after a power cut during a large \
              commit, on a disk with a volatile cache, it may not open; keep it on ext4 or xfs"

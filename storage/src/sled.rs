@@ -64,6 +64,10 @@ pub struct SledOptions {
     /// Open although `blobs/` holds files, and do not refuse commits for it: only to export what
     /// can be read.
     pub accept_blobs: bool,
+    /// Do not ask the file system to order the writes between two syncs: faster, and a power cut in
+    /// the middle of a commit may leave a log that refuses to open. What was acknowledged is synced
+    /// either way.
+    pub unordered: bool,
     /// Watches syncs; for tests.
     pub observer: Option<Arc<dyn SyncObserver>>,
     /// How long a write or a sync may take before its outcome counts as unknown; 30 s if not set.
@@ -109,6 +113,7 @@ impl SledLog {
             accept_blobs: options.accept_blobs,
             observer: options.observer.clone(),
             wait_max: options.wait_max.unwrap_or(WAIT_MAX),
+            unordered: options.unordered,
         };
         let (store, opened) = Store::open(dir, &store_options)?;
         let (book, mut recovery) = recover::recover(&store, options.accept_truncation)?;

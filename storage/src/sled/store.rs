@@ -50,6 +50,8 @@ pub(super) struct StoreOptions {
     pub(super) observer: Option<Arc<dyn SyncObserver>>,
     /// How long a write or a sync may take.
     pub(super) wait_max: Duration,
+    /// See [`super::SledOptions::unordered`].
+    pub(super) unordered: bool,
 }
 
 /// What opening had to put right.
@@ -114,7 +116,7 @@ impl Store {
             };
             heal::heal(dir).map_err(|error| io_error("check", &path, &error))?
         };
-        let writes_are_ordered = order_writes(&file);
+        let writes_are_ordered = order_writes(&file, options.unordered);
         let mut aside = Vec::new();
         let db = match open_sled(dir, options.cache_bytes) {
             Ok(db) => db,
@@ -324,11 +326,18 @@ impl Drop for Store {
 /// sled relies on its writes reaching the disk in order, and only asks for that with
 /// `sync_file_range`, which neither writes a new file size nor empties the disk's cache. Our sync
 /// after each commit is what counts for the commit; this is for the writes between two syncs.
-/// Not every file system can.
-fn order_writes(file: &File) -> bool {
-    ioctl_getflags(file)
-        .and_then(|flags| ioctl_setflags(file, flags | IFlags::SYNC))
-        .is_ok()
+/// Not every file system can; a file keeps the mark until it is opened without the wish for it.
+fn order_writes(file: &File, unordered: bool) -> bool {
+    let Ok(flags) = ioctl_getflags(file) else {
+        return false;
+    };
+    if unordered {
+        if flags.contains(IFlags::SYNC) {
+            ioctl_setflags(file, flags - IFlags::SYNC).ok();
+        }
+        return false;
+    }
+    ioctl_setflags(file, flags | IFlags::SYNC).is_ok()
 }
 
 fn open_sled(dir: &Path, cache_bytes: u64) -> Result<Db, LogError> {
