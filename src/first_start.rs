@@ -28,11 +28,13 @@ pub(crate) struct Made {
     operator_key: KeyText,
 }
 
-/// Makes the first space.
+/// Makes the first space. Its keys are shown before it is stored: a start that is killed in between
+/// leaves keys that nobody can use, and the next one is a first start again. The other way round it
+/// would leave a space with keys that nobody has seen.
 ///
 /// # Errors
 /// When the log refuses.
-pub(crate) fn make(registry: &mut Registry) -> Result<Made, Stop> {
+pub(crate) fn make(registry: &mut Registry, show: impl FnOnce(&Made)) -> Result<(), Stop> {
     let [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p, ..] = random_bytes()?;
     let random = [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p];
     let made = Made {
@@ -67,8 +69,8 @@ pub(crate) fn make(registry: &mut Registry) -> Result<Made, Stop> {
         vault: Vec::new(),
         coordination: policy::default_document(),
     };
-    registry.create(&space, Exit::Bug)?;
-    Ok(made)
+    show(&made);
+    registry.create(&space, Exit::Bug)
 }
 
 /// The block of a first start. It is the only place the keys are ever shown.

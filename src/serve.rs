@@ -141,13 +141,10 @@ fn open(
             }
         }
         None if registry.spaces() == 0 => {
-            let made = first_start::make(&mut registry)?;
-            // At once: whatever goes wrong later, the keys were shown.
-            say(&first_start::block(
-                &made,
-                opened.data.as_deref(),
-                reserved.address,
-            ));
+            let data = opened.data.as_deref();
+            first_start::make(&mut registry, |made| {
+                say(&first_start::block(made, data, reserved.address));
+            })?;
         }
         None => {}
     }

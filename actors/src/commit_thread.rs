@@ -213,7 +213,18 @@ impl<M: Machine> CommitThread<M> {
             .store(skew.abs() > SKEW_MS_MAX, Ordering::Relaxed);
         let free = self.log.free_bytes();
         let low = free.is_some_and(|free| free < self.options.free_bytes_min);
-        self.pressure.disk_low.store(low, Ordering::Relaxed);
+        if self.pressure.disk_low.swap(low, Ordering::Relaxed) != low {
+            let (free, min) = (free.unwrap_or_default(), self.options.free_bytes_min);
+            if low {
+                tracing::warn!(
+                    free,
+                    min,
+                    "the disk is nearly full: nothing new is reserved"
+                );
+            } else {
+                tracing::info!(free, min, "the disk has room again");
+            }
+        }
         let now = self.clock.mono();
         self.metrics
             .looked(skew, free, self.committer.keeper_ref(), now);

@@ -134,6 +134,9 @@ impl<M: Machine> NodeHandle<M> {
         &self,
         submission: Submission<M>,
     ) -> Result<Vec<Answer<M::Reply>>, Refused> {
+        // The worker may have read a request and its client's leaving in one go. One turn of its
+        // loop later it has dropped this future, and nothing is reserved for nobody.
+        tokio::task::yield_now().await;
         let Submission {
             commands,
             policy,

@@ -25,7 +25,7 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         ),
         Reply::Capacity => Failure::new(
             Code::Capacity,
-            "memory is above its bound and nothing new is reserved; settle what is open or send \
+            "memory or the disk is at its bound and nothing new is reserved; settle what is open or send \
              this again later",
         )
         .retry_after(limits.retry_after_s),

@@ -358,6 +358,10 @@ fn open_sled(dir: &Path, cache_bytes: u64) -> Result<Db, LogError> {
 fn sled_error(dir: &Path, error: &sled::Error) -> LogError {
     match error {
         sled::Error::Io(io) if io.to_string().contains("could not acquire lock") => locked(dir),
+        // A file that ends before what its own headers promise was cut, whoever cut it.
+        sled::Error::Io(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => {
+            broken(dir, "its file ends early")
+        }
         sled::Error::Io(io) => LogError::Io(format!("{}: {io}", dir.display())),
         sled::Error::Unsupported(why) => LogError::Format(format!("{}: {why}", dir.display())),
         sled::Error::Corruption { .. }

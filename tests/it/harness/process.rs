@@ -147,8 +147,22 @@ impl Server {
 
     /// SIGKILL without waiting.
     pub(crate) fn signal_kill(&self) {
+        self.signal(Signal::KILL);
+    }
+
+    /// SIGSTOP: it hears nothing until [`Self::signal_continue`].
+    pub(crate) fn signal_stop(&self) {
+        self.signal(Signal::STOP);
+    }
+
+    /// SIGCONT.
+    pub(crate) fn signal_continue(&self) {
+        self.signal(Signal::CONT);
+    }
+
+    fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
-        kill_process(pid.expect("a child has an id"), Signal::KILL).expect("the child is ours");
+        kill_process(pid.expect("a child has an id"), signal).expect("the child is ours");
     }
 
     /// SIGTERM without waiting.
