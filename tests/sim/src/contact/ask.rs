@@ -51,6 +51,14 @@ pub(super) struct Clients {
     hot: u64,
 }
 
+/// How attempts end; failed ones go on, so they are the more.
+const SETTLEMENTS: [Settlement; 4] = [
+    Settlement::Done,
+    Settlement::Failed,
+    Settlement::Failed,
+    Settlement::UnknownOutcome,
+];
+
 impl Clients {
     pub(super) fn new(random: &mut Random) -> Self {
         let count = random.range(1..=2);
@@ -198,12 +206,7 @@ impl Place {
         } else {
             attempt
         };
-        let settlement = random.pick(&[
-            Settlement::Done,
-            Settlement::Failed,
-            Settlement::Failed,
-            Settlement::UnknownOutcome,
-        ]);
+        let settlement = random.pick(&SETTLEMENTS);
         match which {
             0 => self.check(rules, customer, effect, random),
             1 => (

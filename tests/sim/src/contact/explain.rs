@@ -11,7 +11,7 @@ use interlock_domain::time::Timestamp;
 
 use super::books::{Kept, State};
 use super::check;
-use super::judge::{Cited, Due, Moment, counted, due, fits};
+use super::judge::{Change, Cited, Due, Moment, counted, due, fits};
 use super::model::{Asked, ContactModel};
 
 /// How long an outcome is kept: a check's, and any other.
@@ -212,14 +212,25 @@ impl ContactModel {
         if matches!(command.body, Body::ObserveMessage(_)) && others.is_empty() {
             changes.clear();
         }
-        let fit = others.len() == changes.len()
-            && changes
-                .iter()
-                .all(|change| others.iter().any(|event| fits(&moment, change, event)));
-        if !fit {
-            return Err(format!("changes {changes:?}, in the record {others:?}"));
-        }
+        changed(&moment, &changes, &others)?;
         receipted(command, reply, &receipts, line.time)
+    }
+}
+
+/// Are these changes the record's, all and no other?
+fn changed(
+    moment: &Moment<'_>,
+    changes: &[Change],
+    others: &[&(EntityKey, Event)],
+) -> Result<(), String> {
+    let fit = others.len() == changes.len()
+        && changes
+            .iter()
+            .all(|change| others.iter().any(|event| fits(moment, change, event)));
+    if fit {
+        Ok(())
+    } else {
+        Err(format!("changes {changes:?}, in the record {others:?}"))
     }
 }
 

@@ -115,26 +115,7 @@ impl Rules {
             purpose("retention", true, random.chance(500), budget(1, 1, vec![])),
             purpose("service", false, random.chance(500), None),
         ];
-        let mut channels = vec![
-            Channel {
-                name: "sms",
-                free_form_hours: None,
-                template: false,
-                quiet: random.chance(500).then(|| Hours::new(random)),
-            },
-            Channel {
-                name: "voice",
-                free_form_hours: None,
-                template: false,
-                quiet: None,
-            },
-            Channel {
-                name: "whatsapp",
-                free_form_hours: Some(2),
-                template: true,
-                quiet: None,
-            },
-        ];
+        let mut channels = channels(random);
         // Some versions have dropped a name that commands under way still carry.
         if random.chance(200) {
             purposes.remove(random.index(purposes.len()));
@@ -305,4 +286,28 @@ impl Hours {
     fn times(&self) -> [String; 2] {
         [self.from, self.to].map(|minute| format!("{:02}:{:02}", minute / 60, minute % 60))
     }
+}
+
+/// The channels, before any is dropped.
+fn channels(random: &mut Random) -> Vec<Channel> {
+    vec![
+        Channel {
+            name: "sms",
+            free_form_hours: None,
+            template: false,
+            quiet: random.chance(500).then(|| Hours::new(random)),
+        },
+        Channel {
+            name: "voice",
+            free_form_hours: None,
+            template: false,
+            quiet: None,
+        },
+        Channel {
+            name: "whatsapp",
+            free_form_hours: Some(2),
+            template: true,
+            quiet: None,
+        },
+    ]
 }
