@@ -15,7 +15,10 @@ fn a_taken_port() {
     assert_eq!(ended.code, Some(4));
     assert_eq!(
         ended.refusal(),
-        format!("interlock: listen {address}: another process listens there")
+        format!(
+            "interlock: listen {address}: another process listens there; stop it, or choose another \
+             address with --listen"
+        )
     );
     assert!(!setup.data().path().exists(), "nothing was made");
 }
