@@ -1,7 +1,8 @@
 //! One line for a bug, instead of a stack trace.
 //!
 //! Here: the hook. Not here: what a panic does to the process; whoever catches it decides
-//! (`ARCHITECTURE.md`, panics). Called once, by `main`.
+//! (`ARCHITECTURE.md`, panics). Called by `main`, and by
+//! `wiring` around the opening of the log.
 
 use std::panic;
 
@@ -19,4 +20,14 @@ pub(crate) fn install() {
         let name = thread.name().unwrap_or("unnamed");
         crate::console::complain(&format!("bug at {place} in thread {name}: {first}"));
     }));
+}
+
+/// Runs something whose panics are expected and caught, and told as a refusal of ours: a damaged
+/// database makes the engine panic. Nothing else runs yet when this is called.
+pub(crate) fn unsaid<T>(run: impl FnOnce() -> T) -> T {
+    let hook = panic::take_hook();
+    panic::set_hook(Box::new(|_| {}));
+    let result = run();
+    panic::set_hook(hook);
+    result
 }

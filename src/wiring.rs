@@ -26,6 +26,7 @@ use crate::config::{Config, Storage};
 use crate::data_dir::{self, LOG_DIR, RUN_FILE};
 use crate::exit::{Exit, Stop};
 use crate::log_stop;
+use crate::panics;
 use crate::running::Start;
 
 /// The most shards that are taken unasked.
@@ -82,7 +83,7 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
         unordered: settings.ordered_writes == "off",
         ..SledOptions::default()
     };
-    let log = SledLog::open(&dir, &options).map_err(log_stop::read)?;
+    let log = panics::unsaid(|| SledLog::open(&dir, &options)).map_err(log_stop::read)?;
     let notes = notes(log.recovery(), !options.unordered);
     let (mut mark, last_run) = RunMark::open(&data.join(RUN_FILE)).map_err(log_stop::read)?;
     mark.note(RunState::default());
