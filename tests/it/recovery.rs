@@ -134,3 +134,59 @@ fn f6_a_declaration_survives_a_kill() {
     let again = server.post_once(path, KEY, "declared", &made);
     assert_eq!(again, first, "the repeat is answered, not counted again");
 }
+
+#[test]
+fn what_is_not_rebuilt_defers_or_waits_and_the_rest_is_decided() {
+    let server = Setup::new()
+        .seed(SEED)
+        .test_clock("2026-01-05T12:00:00Z")
+        .argument("--recovery-hold")
+        .argument("5")
+        .start_listening();
+    let check = |number: usize, purpose: &str| {
+        json!({
+            "agent": "early", "intent": "follow_up", "direction": "outbound",
+            "purpose": purpose, "channel": "voice",
+            "subject": {"type": "phone_e164", "value": format!("+55119{number:08}")},
+        })
+    };
+    let path = "/v1/coordination/check/batch";
+    let mut waiting = None;
+    for batch in 0..6 {
+        let numbers = batch * 500..(batch + 1) * 500;
+        let checks: Vec<_> = numbers
+            .clone()
+            .map(|number| check(number, "marketing"))
+            .collect();
+        let answer = server.post(path, KEY, &json!({"checks": checks}));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let answer = answer.json();
+        for (number, result) in numbers.zip(answer["results"].as_array().expect("results")) {
+            if result["decision"] == "allow" {
+                continue;
+            }
+            assert_eq!(result["reasons"], json!(["rebuilding"]), "{result}");
+            assert_eq!(
+                (&result["decision"], &result["valid_for_s"]),
+                (&json!("defer"), &json!(0))
+            );
+            waiting = Some(number);
+        }
+    }
+    // One in 256 customers lives in the partition that is held back.
+    let number = waiting.expect("one of 3,000 customers waits");
+    assert_eq!(server.get("/readyz", "").status, 503);
+    let answer = server.post("/v1/coordination/check", KEY, &check(number, "service"));
+    assert_eq!(
+        answer.status, 503,
+        "its purpose fails open, so it waits in vain: {answer:?}"
+    );
+    assert!(answer.retry_after.is_some());
+    server.line("ready ");
+    let answer = server.post("/v1/coordination/check", KEY, &check(number, "marketing"));
+    assert_eq!(
+        answer.json()["decision"],
+        "allow",
+        "nothing was spent meanwhile"
+    );
+}
