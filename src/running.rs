@@ -44,7 +44,7 @@ pub(crate) struct Start {
     /// The node's clock; it began before the log was opened.
     pub(crate) clock: NodeClock,
     /// Whatever the machine's clock says.
-    pub(crate) accept_clock: bool,
+    pub(crate) accept: wiring::Accepted,
     /// Keep the last partition unrebuilt.
     pub(crate) recovery_hold: Option<Duration>,
 }
@@ -76,7 +76,7 @@ impl Running {
     pub(crate) fn start(mut start: Start) -> Result<Self, Stop> {
         let signals = Signals::take()?;
         let clock = start.clock.clone();
-        let options = wiring::node_options(&start.config, start.accept_clock, start.recovery_hold);
+        let options = wiring::node_options(&start.config, start.accept, start.recovery_hold);
         let log = Arc::clone(&start.opened.log);
         let policies = start.registry.policies();
         let node = Node::<Contact>::start(log, policies, clock, start.opened.mark.take(), options)

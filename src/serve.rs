@@ -93,7 +93,10 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
         registry,
         metrics,
         clock,
-        accept_clock: args.accept_clock,
+        accept: wiring::Accepted {
+            clock: args.accept_clock,
+            truncation: args.accept_truncation,
+        },
         recovery_hold: args.recovery_hold.map(Duration::from_secs),
     };
     actix_web::rt::System::new().block_on(async { Running::start(start)?.serve().await })

@@ -85,8 +85,7 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
     };
     let log = panics::unsaid(|| SledLog::open(&dir, &options)).map_err(log_stop::read)?;
     let notes = notes(log.recovery(), !options.unordered);
-    let (mut mark, last_run) = RunMark::open(&data.join(RUN_FILE)).map_err(log_stop::read)?;
-    mark.note(RunState::default());
+    let (mark, last_run) = RunMark::open(&data.join(RUN_FILE)).map_err(log_stop::read)?;
     Ok(Opened {
         log: Arc::new(log),
         data: Some(data.to_path_buf()),
@@ -138,6 +137,7 @@ pub(crate) fn last_run_line(last: Option<RunState>) -> String {
         snapshot,
         truncation,
         on_loan,
+        ..
     }) = last
     else {
         return "last run: unknown".to_owned();
@@ -148,10 +148,19 @@ pub(crate) fn last_run_line(last: Option<RunState>) -> String {
     format!("last run: killed, snapshot={snapshot} truncation={truncation} on_loan={on_loan}")
 }
 
+/// What the operator said to accept, once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Accepted {
+    /// A wall clock that disagrees with the log.
+    pub(crate) clock: bool,
+    /// A log that is damaged or has lost commits.
+    pub(crate) truncation: bool,
+}
+
 /// The node's bounds and paces.
 pub(crate) fn node_options(
     config: &Config,
-    accept_clock: bool,
+    accept: Accepted,
     recovery_hold: Option<Duration>,
 ) -> NodeOptions {
     NodeOptions {
@@ -176,7 +185,8 @@ pub(crate) fn node_options(
         notices_max: size(config.limits.notices_max),
         truncate_keys_max: TRUNCATE_KEYS_MAX,
         free_bytes_min: config.storage.free_bytes_min,
-        accept_clock,
+        accept_clock: accept.clock,
+        accept_truncation: accept.truncation,
         recovery_hold,
     }
 }
@@ -267,17 +277,12 @@ pub(crate) fn api_state(
 }
 
 /// What the operator reads when the node cannot start.
-#[expect(
-    clippy::needless_pass_by_value,
-    reason = "a mapping for `map_err`, which hands the error over"
-)]
 pub(crate) fn start_refused(error: StartError) -> Stop {
-    let exit = match &error {
-        StartError::Log(_) => Exit::Data,
-        StartError::Clock(_) => Exit::Clock,
-        StartError::Thread(_) => Exit::Bug,
-    };
-    Stop::new(exit, error.to_string())
+    match error {
+        StartError::Log(error) => log_stop::read(error),
+        StartError::Clock(refused) => Stop::new(Exit::Clock, refused.to_string()),
+        StartError::Thread(why) => Stop::new(Exit::Bug, why),
+    }
 }
 
 /// What the operator reads when the node went down by itself.

@@ -68,6 +68,7 @@ const LOOK: Duration = Duration::from_secs(1);
 impl<M: Machine> CommitThread<M> {
     /// Runs until it is stopped or the log fails.
     pub(crate) fn run(mut self) {
+        self.note(|_| ());
         let mut looked = None;
         loop {
             let now = self.clock.mono();
@@ -179,6 +180,7 @@ impl<M: Machine> CommitThread<M> {
         let mut state = RunState {
             snapshot: self.committer.keeper_ref().in_snapshot(),
             on_loan: u64::try_from(on_loan).unwrap_or(0),
+            appended: self.committer.appended(),
             ..RunState::default()
         };
         change(&mut state);

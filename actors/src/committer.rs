@@ -65,6 +65,12 @@ impl<M: Machine> Committer<M> {
         }
     }
 
+    /// Appends that are durable, over all groups.
+    #[must_use]
+    pub fn appended(&self) -> u64 {
+        self.groups.values().map(|&(_, last)| last.0).sum()
+    }
+
     /// The pacing of snapshots and truncation, to read.
     #[must_use]
     pub const fn keeper_ref(&self) -> &Keeper {

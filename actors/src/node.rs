@@ -61,6 +61,8 @@ pub struct NodeOptions {
     pub truncate_keys_max: usize,
     /// Free space below which new reservations are refused, in bytes.
     pub free_bytes_min: u64,
+    /// Accept a log that has less than the last run marked as durable.
+    pub accept_truncation: bool,
     /// Accept a wall clock that disagrees with the last record.
     pub accept_clock: bool,
     /// Keep the last partition unrebuilt that long; for tests.
@@ -142,6 +144,9 @@ impl<M: Machine> Node<M> {
     ) -> Result<Self, StartError> {
         let started = clock.mono();
         let owned = log.acquire(&(0..GROUPS).map(Group).collect::<Vec<_>>())?;
+        if !options.accept_truncation {
+            whole(&owned, mark.as_ref())?;
+        }
         let pressure = Arc::new(Pressure::default());
         let readiness = Readiness::default();
         let (failure, failures) = watch::channel(None);
@@ -336,6 +341,24 @@ impl Done for Tell {
             sender.send(durable).ok();
         }
     }
+}
+
+/// Does the log have everything that the last run marked as durable? A file that was cut at a place
+/// the engine takes for its end opens without a complaint.
+fn whole(owned: &[Owned], mark: Option<&RunMark>) -> Result<(), StartError> {
+    let Some(last) = mark.and_then(RunMark::last) else {
+        return Ok(());
+    };
+    let appended: u64 = owned.iter().map(|owned| owned.last.0).sum();
+    if appended >= last.appended {
+        return Ok(());
+    }
+    Err(StartError::Log(LogError::Corrupt(format!(
+        "the log has lost {} of {} commits that were acknowledged: put a copy of the data directory \
+         in its place, or go on without them with --accept-truncation",
+        last.appended - appended,
+        last.appended
+    ))))
 }
 
 fn entrance<M: Machine>(

@@ -8,6 +8,6 @@ section! {
         /// How log lines on standard error look.
         log_format: String = choice("text", &["text", "json"]),
         /// Which log lines: a level, or levels by module ("info,interlock_actors=debug").
-        log_filter: String = text("info,actix_server=warn,sled=error"),
+        log_filter: String = text("info,actix_server=warn,actix_http=off,sled=off"),
     }
 }

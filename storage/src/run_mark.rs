@@ -2,7 +2,8 @@
 //!
 //! Here: writing it without a sync, and reading it once. After SIGKILL the kernel still has what
 //! was written, which is all it is for: a report to the operator and to tests. Nothing is recovered
-//! from it; after a power cut it may be stale or missing, and the report says so by its absence.
+//! from it. It is written after the sync of what it counts, so a log that has less than the mark says
+//! has lost something, and a start refuses it; after a power cut the mark may be stale or missing.
 //! Called by the committer's thread (writes) and by the start (reads).
 
 use std::fs::{File, OpenOptions};
@@ -23,17 +24,20 @@ pub struct RunState {
     pub truncation: bool,
     /// Entities that are on loan.
     pub on_loan: u64,
+    /// Appends that are durable, over all groups. A log that has fewer has lost some.
+    pub appended: u64,
 }
 
 /// The mark of a run.
 #[derive(Debug)]
 pub struct RunMark {
     file: File,
+    last: Option<RunState>,
     written: Option<RunState>,
 }
 
 /// Every state is written in this many bytes, so that a later one covers an earlier one whole.
-const LINE_BYTES: usize = 64;
+const LINE_BYTES: usize = 128;
 
 impl RunMark {
     /// Opens the mark and reads what the last run left; `None` at the first start.
@@ -60,10 +64,17 @@ impl RunMark {
         Ok((
             Self {
                 file,
+                last,
                 written: None,
             },
             last,
         ))
+    }
+
+    /// What the last run left.
+    #[must_use]
+    pub const fn last(&self) -> Option<RunState> {
+        self.last
     }
 
     /// Notes a state; costs one small write when it changed, and never fails a run: the mark is a
@@ -82,9 +93,12 @@ fn render(state: RunState) -> [u8; LINE_BYTES] {
         snapshot,
         truncation,
         on_loan,
+        appended,
     } = state;
     let (ended, snapshot, truncation) = (u8::from(ended), u8::from(snapshot), u8::from(truncation));
-    let text = format!("ended {ended} snapshot {snapshot} truncation {truncation} loans {on_loan}");
+    let text = format!(
+        "ended {ended} snapshot {snapshot} truncation {truncation} loans {on_loan} appended {appended}"
+    );
     let mut line = [b' '; LINE_BYTES];
     let length = text.len().min(LINE_BYTES - 1);
     line[..length].copy_from_slice(&text.as_bytes()[..length]);
@@ -103,6 +117,7 @@ fn parse(text: &str) -> Option<RunState> {
         snapshot: value("snapshot")? == 1,
         truncation: value("truncation")? == 1,
         on_loan: value("loans")?,
+        appended: value("appended")?,
     })
 }
 
@@ -118,6 +133,7 @@ mod tests {
         assert_eq!(last, None);
         let state = RunState {
             on_loan: u64::MAX,
+            appended: u64::MAX,
             snapshot: true,
             truncation: true,
             ended: false,

@@ -4,7 +4,12 @@ use std::fs;
 use std::net::TcpListener;
 use std::os::unix::fs::PermissionsExt;
 
+use serde_json::json;
+
 use crate::harness::Setup;
+
+const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+const SEED: &str = include_str!("../conformance/space.json");
 
 #[test]
 fn a_taken_port() {
@@ -142,4 +147,33 @@ fn a_log_that_was_damaged() {
     let ended = setup.start_refused();
     assert_eq!(ended.code, Some(6), "{ended:?}");
     assert!(ended.refusal().contains("log"), "{ended:?}");
+}
+
+/// Wherever the database is cut, a start that would lack something acknowledged is refused: also
+/// where the engine takes the cut for the end of its log.
+#[test]
+fn a_log_that_was_cut() {
+    let effect = |number: u32| json!({"effect_key": format!("cut-{number}"), "kind": "filing"});
+    let server = Setup::new().seed(SEED).start();
+    for number in 0..400 {
+        let once = number.to_string();
+        let answer = server.post_once("/v1/coordination/effects", KEY, &once, &effect(number));
+        assert_eq!(answer.status, 201, "{answer:?}");
+    }
+    let setup = server.kill();
+    let database = setup.data().path().join("log/db");
+    let whole = fs::read(&database).expect("the database");
+    for keep in [whole.len() / 2, whole.len() / 5, 100] {
+        fs::write(&database, &whole[..keep]).expect("the database");
+        let ended = setup.start_refused();
+        assert_eq!(ended.code, Some(6), "cut to {keep}: {ended:?}");
+        assert!(ended.refusal().contains("log"), "{}", ended.refusal());
+    }
+    fs::write(&database, &whole).expect("the database");
+    let server = setup.start();
+    let again = server.post_once("/v1/coordination/effects", KEY, "other", &effect(399));
+    assert_eq!(
+        again.status, 409,
+        "with the file whole nothing is missing: {again:?}"
+    );
 }

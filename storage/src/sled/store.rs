@@ -364,9 +364,10 @@ fn sled_error(dir: &Path, error: &sled::Error) -> LogError {
         }
         sled::Error::Io(io) => LogError::Io(format!("{}: {io}", dir.display())),
         sled::Error::Unsupported(why) => LogError::Format(format!("{}: {why}", dir.display())),
-        sled::Error::Corruption { .. }
-        | sled::Error::ReportableBug(_)
-        | sled::Error::CollectionNotFound(_) => broken(dir, &error.to_string()),
+        sled::Error::Corruption { .. } => broken(dir, "its check sums do not hold"),
+        sled::Error::ReportableBug(_) | sled::Error::CollectionNotFound(_) => {
+            broken(dir, &error.to_string())
+        }
     }
 }
 
