@@ -1,0 +1,296 @@
+//! A whole node with a small machine: ids resolved through their rows, shards, stop and start.
+//!
+//! Here: what the simulator does not drive, the entrance and the threads. The machine keeps boxes
+//! that count; a box is found by a label, whose directory row says which box it is.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_actors::credits::CreditOptions;
+use interlock_actors::keeper::KeeperOptions;
+use interlock_actors::{Answer, Node, NodeClock, NodeOptions, Submission};
+use interlock_domain::ids::IdStream;
+use interlock_domain::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
+use interlock_domain::machine::{
+    Broken, Context, Decision, Entities, Machine, Sweep, Undecided, Versioned,
+};
+use interlock_domain::time::Timestamp;
+use interlock_storage::{Log, MemoryLog};
+use serde::{Deserialize, Serialize};
+
+const SPACE: SpaceId = SpaceId([9; 16]);
+
+#[derive(Debug)]
+struct Boxes;
+
+#[derive(Debug)]
+struct Rules;
+
+impl Versioned for Rules {
+    fn version(&self) -> u32 {
+        1
+    }
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Entity {
+    Row(u8),
+    Count(u64),
+}
+
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+enum Event {
+    Labelled(u8),
+    Added,
+}
+
+#[derive(Debug)]
+enum Command {
+    /// Makes a label's row.
+    Label(u8, u8),
+    /// Which box has the label?
+    Look(u8),
+    /// Adds to the box of a label; complete once the box is known.
+    Add(u8, Option<u8>),
+}
+
+#[derive(Debug, PartialEq)]
+enum Reply {
+    Labelled,
+    Found(Option<u8>),
+    Count(u64),
+}
+
+fn key(kind: Kind, number: u8) -> EntityKey {
+    // Spread over partitions, as a keyed hash would be.
+    let hash = KeyHash([number.wrapping_mul(151).wrapping_add(7); 16]);
+    EntityKey {
+        kind,
+        space: SPACE,
+        hash,
+    }
+}
+
+impl Machine for Boxes {
+    type Entity = Entity;
+    type Command = Command;
+    type Event = Event;
+    type Reply = Reply;
+    type Note = ();
+    type Notice = ();
+    type Policy = Rules;
+
+    const PRODUCT: u8 = 251;
+    const FORMAT: u16 = 1;
+    const NAME: &'static str = "boxes";
+
+    fn space(_: &Command) -> SpaceId {
+        SPACE
+    }
+
+    fn keys(command: &Command) -> KeyList {
+        let one = match *command {
+            Command::Label(label, _) | Command::Look(label) | Command::Add(label, None) => {
+                key(Kind::Directory, label)
+            }
+            Command::Add(_, Some(number)) => key(Kind::Customer, number),
+        };
+        [one].into_iter().collect()
+    }
+
+    fn look_up(command: &Command) -> Option<Command> {
+        match *command {
+            Command::Add(label, None) => Some(Command::Look(label)),
+            Command::Label(..) | Command::Look(_) | Command::Add(_, Some(_)) => None,
+        }
+    }
+
+    fn looked_up(command: Command, found: Reply) -> Result<Command, Reply> {
+        match (command, found) {
+            (Command::Add(label, None), Reply::Found(Some(number))) => {
+                Ok(Command::Add(label, Some(number)))
+            }
+            (_, found) => Err(found),
+        }
+    }
+
+    fn decide(
+        entities: &Entities<'_, Entity>,
+        command: &Command,
+        _: &mut Context<'_, Rules>,
+    ) -> Decision<Self> {
+        let at = Self::keys(command)[0];
+        let entity = entities.get(&at);
+        let decision = |event: Event, reply| Decision {
+            events: [(at, event)].into_iter().collect(),
+            reply,
+            note: None,
+            notices: Vec::new(),
+        };
+        match *command {
+            Command::Label(_, number) => decision(Event::Labelled(number), Reply::Labelled),
+            Command::Look(_) | Command::Add(_, None) => {
+                Decision::read(Reply::Found(entity.and_then(|entity| match entity {
+                    Entity::Row(number) => Some(*number),
+                    Entity::Count(_) => None,
+                })))
+            }
+            Command::Add(_, Some(_)) => {
+                let count = match entity {
+                    Some(Entity::Count(count)) => *count,
+                    Some(Entity::Row(_)) | None => 0,
+                };
+                decision(Event::Added, Reply::Count(count + 1))
+            }
+        }
+    }
+
+    fn empty(kind: Kind) -> Entity {
+        match kind {
+            Kind::Directory => Entity::Row(0),
+            Kind::Receipt
+            | Kind::Handoff
+            | Kind::Effect
+            | Kind::Customer
+            | Kind::Object
+            | Kind::SpaceBudget
+            | Kind::Feed => Entity::Count(0),
+        }
+    }
+
+    fn apply(entity: &mut Entity, event: &Event) {
+        match (entity, event) {
+            (Entity::Row(row), Event::Labelled(number)) => *row = *number,
+            (Entity::Count(count), Event::Added) => *count += 1,
+            (entity, event) => panic!("{event:?} of {entity:?}"),
+        }
+    }
+
+    fn due(_: &Entity) -> Option<Timestamp> {
+        None
+    }
+
+    fn sweep(_: &Entity, _: Timestamp) -> Sweep<Event> {
+        Sweep::Keep
+    }
+
+    fn check(_: &Entity) -> Result<(), Broken> {
+        Ok(())
+    }
+
+    fn rebind(_: &mut Command, _: &Rules) -> Result<(), Reply> {
+        Ok(())
+    }
+
+    fn undecided(
+        _: &Command,
+        _: &Rules,
+        _: Undecided,
+        _: Timestamp,
+        _: &mut IdStream,
+    ) -> Option<Reply> {
+        None
+    }
+
+    fn outcome(_: &Reply) -> (&'static str, &'static str) {
+        ("allow", "none")
+    }
+}
+
+fn options(shards: u16) -> NodeOptions {
+    NodeOptions {
+        shards,
+        turn_commands_max: 16,
+        queue_per_entity_max: 100,
+        slice_entities_max: 10,
+        sweep_entities_max: 10,
+        entities_per_space_max: 1_000,
+        sweep_interval: Duration::from_millis(20),
+        credits: CreditOptions {
+            commands_max: 1_000,
+            bytes_max: 1_000_000,
+            group_commands_max: 1_000,
+        },
+        commit_bytes_max: 100_000,
+        notices_max: 10,
+        keeper: KeeperOptions {
+            snapshot_interval_ms: 100,
+            snapshot_bytes_per_s: 1_000_000,
+            journal_bytes_max: 1_000_000,
+        },
+        truncate_keys_max: 100,
+        free_bytes_min: 0,
+        accept_truncation: false,
+        accept_clock: false,
+        recovery_hold: None,
+    }
+}
+
+fn start(log: &Arc<dyn Log>, shards: u16) -> Node<Boxes> {
+    let policies = vec![(SPACE, Arc::new(Rules))];
+    Node::start(
+        Arc::clone(log),
+        policies,
+        NodeClock::system(),
+        None,
+        options(shards),
+    )
+    .expect("the node starts")
+}
+
+async fn ask(node: &Node<Boxes>, commands: Vec<Command>) -> Vec<Answer<Reply>> {
+    let submission = Submission {
+        commands,
+        policy: Arc::new(Rules),
+        deadline: Duration::from_secs(30),
+        bytes: 100,
+    };
+    node.handle()
+        .submit(submission)
+        .await
+        .expect("there are credits")
+}
+
+/// What names only an id is completed through the id's row, wherever row and entity live; the
+/// answers stay in the order of the commands, over a stop and another count of shards.
+#[test]
+fn ids_are_resolved_through_their_rows_on_every_shard() {
+    let log: Arc<dyn Log> = Arc::new(MemoryLog::new());
+    actix::System::new().block_on(async {
+        let node = start(&log, 3);
+        let labels = (0..20)
+            .map(|label| Command::Label(label, label + 100))
+            .collect();
+        let labelled = ask(&node, labels).await;
+        assert!(
+            labelled
+                .iter()
+                .all(|answer| *answer == Answer::Decided(Reply::Labelled))
+        );
+        for round in 1..=5 {
+            // The last label has no row, and the one before is asked in full.
+            let mut adds: Vec<_> = (0..20).map(|label| Command::Add(label, None)).collect();
+            adds.push(Command::Add(0, Some(200)));
+            adds.push(Command::Add(77, None));
+            let answers = ask(&node, adds).await;
+            let counted = |answer: &Answer<Reply>| *answer == Answer::Decided(Reply::Count(round));
+            assert!(
+                answers[..21].iter().all(counted),
+                "round {round}: {answers:?}"
+            );
+            assert_eq!(answers[21], Answer::Decided(Reply::Found(None)));
+        }
+        node.stop(Duration::from_secs(10)).await;
+        let node = start(&log, 2);
+        let answers = ask(
+            &node,
+            (0..20).map(|label| Command::Add(label, None)).collect(),
+        )
+        .await;
+        let sixth = |answer: &Answer<Reply>| *answer == Answer::Decided(Reply::Count(6));
+        assert!(answers.iter().all(sixth), "{answers:?}");
+        let report = node.recovered().await.expect("it is rebuilt");
+        assert_eq!(report.entities, 41, "20 rows, 21 boxes");
+        node.stop(Duration::from_secs(10)).await;
+    });
+}
