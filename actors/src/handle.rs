@@ -336,10 +336,15 @@ impl<M: Machine> NodeHandle<M> {
 
     fn rebuilt(&self, command: &M::Command) -> bool {
         let readiness = &self.entrance.readiness;
-        readiness.all()
-            || M::keys(command)
-                .iter()
-                .all(|key| readiness.is(partition_of(key)))
+        if readiness.all() {
+            return true;
+        }
+        // Where its look-up leads is not known yet, so it waits for everything.
+        if M::look_up(command).is_some() {
+            return false;
+        }
+        let keys = M::keys(command);
+        keys.iter().all(|key| readiness.is(partition_of(key)))
     }
 }
 

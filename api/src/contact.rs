@@ -6,9 +6,12 @@
 pub(crate) mod ask;
 pub(crate) mod batch;
 pub(crate) mod check;
+pub(crate) mod claims;
 pub(crate) mod command;
 pub(crate) mod declare;
 pub(crate) mod effects;
 pub(crate) mod identity;
+pub(crate) mod keyed;
+pub(crate) mod ownership;
 pub(crate) mod refused;
 pub(crate) mod show;

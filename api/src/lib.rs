@@ -11,6 +11,7 @@ pub mod directory;
 pub mod extract;
 pub mod hashing;
 pub mod health;
+mod ids;
 pub mod limits;
 pub mod metrics;
 pub mod observe;

@@ -23,6 +23,8 @@ pub struct Failure {
     pub detail: Cow<'static, str>,
     /// When to come back, in seconds.
     pub retry_after_s: Option<u32>,
+    /// Who has what was asked for, and until when in milliseconds since 1970.
+    pub held: Option<(Box<str>, i64)>,
 }
 
 impl Failure {
@@ -33,6 +35,7 @@ impl Failure {
             code,
             detail: detail.into(),
             retry_after_s: None,
+            held: None,
         }
     }
 
@@ -49,6 +52,13 @@ impl Failure {
         self
     }
 
+    /// The same failure, with word of who has what was asked for.
+    #[must_use]
+    pub fn held_by(mut self, holder: &str, until: i64) -> Self {
+        self.held = Some((holder.into(), until));
+        self
+    }
+
     /// The problem document.
     #[must_use]
     pub fn respond(&self, request_id: &str) -> HttpResponse {
@@ -57,6 +67,10 @@ impl Failure {
             code: self.code,
             detail: &self.detail,
             request_id,
+            held: self
+                .held
+                .as_ref()
+                .map(|(holder, until)| (&**holder, *until)),
         };
         problem.write(&mut body);
         let mut response = HttpResponse::build(self.status_code());

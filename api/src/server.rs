@@ -12,7 +12,7 @@ use actix_web::{App, HttpResponse, HttpServer, middleware, web};
 use interlock_wire::problem::Code;
 
 use crate::body_budget::BodyBudget;
-use crate::contact::{batch, check, declare, effects};
+use crate::contact::{batch, check, claims, declare, effects};
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
 use crate::observe::observe;
@@ -100,6 +100,12 @@ where
     );
     let settle = format!("{contact}/effects/{{effect_id}}/settle");
     add(&settle, web::post().to(effects::settle::<D>));
+    add(
+        &format!("{contact}/claims"),
+        web::post().to(claims::post::<D>),
+    );
+    let release = format!("{contact}/claims/{{claim_id}}/release");
+    add(&release, web::post().to(claims::release::<D>));
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
         config.service(

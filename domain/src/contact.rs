@@ -9,27 +9,34 @@ pub mod budget;
 pub mod channel;
 mod check;
 pub mod claim;
+mod claim_target;
 pub mod command;
 pub mod customer;
 mod declare_contact_made;
 mod declare_effect;
+pub mod directory;
 pub mod effect;
 pub mod entity;
 pub mod event;
+mod find_claim;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
 mod lift_suppression;
+mod lock_task;
 pub mod name;
 pub mod note;
 pub mod object;
 mod observe_message;
+mod observe_owner;
 pub mod policy;
 pub mod reason;
 mod rebind;
 pub mod receipt;
+mod release_claim;
 pub mod reply;
 mod reserve_effect;
 mod settle_effect;
+mod show;
 pub mod suppression;
 #[cfg(test)]
 mod tests;
@@ -38,8 +45,9 @@ pub mod window;
 
 use std::convert::Infallible;
 
-use crate::contact::command::{Body, Command};
+use crate::contact::command::{Body, ClaimPlace, Command, FindClaim, ObserveOwner, ReleaseClaim};
 use crate::contact::customer::Customer;
+use crate::contact::directory::{DirectoryRow, row_key};
 use crate::contact::effect::Effect;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
@@ -97,8 +105,50 @@ impl Machine for Contact {
             Body::AddSuppression(add) => keys.push(named(Kind::Customer, add.customer)),
             Body::LiftSuppression(lift) => keys.push(named(Kind::Customer, lift.customer)),
             Body::ObserveMessage(observe) => keys.push(named(Kind::Customer, observe.customer)),
+            Body::ClaimTarget(claim) | Body::ObserveOwner(ObserveOwner { claim, .. }) => {
+                keys.push(row_key(command.space, claim.new_id));
+                keys.push(claim.target.key(command.space));
+            }
+            Body::LockTask(lock) => {
+                keys.push(row_key(command.space, lock.new_id));
+                keys.push(named(Kind::Object, lock.object));
+            }
+            Body::ReleaseClaim(release) => match release.place {
+                ClaimPlace::At(target) => keys.push(target.key(command.space)),
+                ClaimPlace::ToFind | ClaimPlace::Nowhere => {}
+            },
+            Body::FindClaim(find) => keys.push(row_key(command.space, find.claim)),
+            Body::Show(show) => keys.push(named(show.kind, show.hash)),
         }
         keys
+    }
+
+    fn look_up(command: &Command) -> Option<Command> {
+        let Body::ReleaseClaim(ReleaseClaim {
+            claim,
+            place: ClaimPlace::ToFind,
+            ..
+        }) = command.body
+        else {
+            return None;
+        };
+        Some(Command {
+            receipt: None,
+            body: Body::FindClaim(FindClaim { claim }),
+            ..command.clone()
+        })
+    }
+
+    /// An id that leads nowhere is decided too: its answer is a receipt's like any other.
+    fn looked_up(mut command: Command, found: Reply) -> Result<Command, Reply> {
+        if let Body::ReleaseClaim(release) = &mut command.body {
+            release.place = if let Reply::Found(target) = found {
+                ClaimPlace::At(target)
+            } else {
+                ClaimPlace::Nowhere
+            };
+        }
+        Ok(command)
     }
 
     fn decide(
@@ -122,6 +172,12 @@ impl Machine for Contact {
                 lift_suppression::decide(entities, command, body, context)
             }
             Body::ObserveMessage(body) => observe_message::decide(entities, command, body, context),
+            Body::ClaimTarget(body) => claim_target::decide(entities, command, body, context),
+            Body::ObserveOwner(body) => observe_owner::decide(entities, command, body, context),
+            Body::LockTask(body) => lock_task::decide(entities, command, body, context),
+            Body::ReleaseClaim(body) => release_claim::decide(entities, command, body, context),
+            Body::FindClaim(body) => find_claim::decide(entities, command, body, context.now),
+            Body::Show(body) => show::decide(entities, command, body),
         };
         receipt::keep(&mut decision, command, context.policy, context.now);
         decision
@@ -133,7 +189,8 @@ impl Machine for Contact {
             Kind::Effect => ContactEntity::Effect(Effect::EMPTY),
             Kind::Customer => ContactEntity::Customer(Box::<Customer>::default()),
             Kind::Object => ContactEntity::Object(Box::<Object>::default()),
-            Kind::Directory | Kind::Handoff | Kind::SpaceBudget | Kind::Feed => {
+            Kind::Directory => ContactEntity::Directory(DirectoryRow::EMPTY),
+            Kind::Handoff | Kind::SpaceBudget | Kind::Feed => {
                 unreachable!("no command touches a {}", kind.name())
             }
         }
@@ -158,11 +215,18 @@ impl Machine for Contact {
             (ContactEntity::Receipt(receipt), Event::ReceiptKept(event)) => {
                 receipt.clone_from(event);
             }
+            (ContactEntity::Customer(known), Event::ClaimAccepted(claim)) => known.claim(claim),
+            (ContactEntity::Customer(known), Event::ClaimReleased(event)) => known.release(event),
+            (ContactEntity::Object(known), Event::ClaimAccepted(claim)) => known.claim(claim),
+            (ContactEntity::Object(known), Event::LockTaken(lock)) => known.lock(lock),
+            (ContactEntity::Object(known), Event::ClaimReleased(event)) => known.release(event),
+            (ContactEntity::Directory(row), Event::RowWritten(written)) => *row = *written,
             (
                 ContactEntity::Effect(_)
                 | ContactEntity::Customer(_)
                 | ContactEntity::Object(_)
-                | ContactEntity::Receipt(_),
+                | ContactEntity::Receipt(_)
+                | ContactEntity::Directory(_),
                 _,
             ) => unreachable!("an event of another kind of entity"),
         }
@@ -174,6 +238,7 @@ impl Machine for Contact {
             ContactEntity::Customer(customer) => customer.due(),
             ContactEntity::Object(object) => Some(object.due()),
             ContactEntity::Receipt(receipt) => Some(receipt.until),
+            ContactEntity::Directory(row) => Some(row.until),
         }
     }
 
@@ -189,7 +254,7 @@ impl Machine for Contact {
             ContactEntity::Effect(effect) => effect.check(),
             ContactEntity::Customer(customer) => customer.check(),
             ContactEntity::Object(object) => object.check(),
-            ContactEntity::Receipt(_) => Ok(()),
+            ContactEntity::Receipt(_) | ContactEntity::Directory(_) => Ok(()),
         }
     }
 
@@ -212,7 +277,13 @@ impl Machine for Contact {
             | Body::DeclareEffect(_)
             | Body::AddSuppression(_)
             | Body::LiftSuppression(_)
-            | Body::ObserveMessage(_) => None,
+            | Body::ObserveMessage(_)
+            | Body::ClaimTarget(_)
+            | Body::ObserveOwner(_)
+            | Body::LockTask(_)
+            | Body::ReleaseClaim(_)
+            | Body::FindClaim(_)
+            | Body::Show(_) => None,
         }
     }
 

@@ -4,6 +4,7 @@
 //! exist yet.
 
 pub mod check;
+pub mod claims;
 pub mod declare;
 pub mod effects;
 pub mod subject;

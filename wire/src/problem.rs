@@ -63,6 +63,8 @@ codes! {
     StaleEpoch = 409 "stale_epoch" "The epoch is not the current one",
     /// The effect has moved on.
     StaleAttempt = 409 "stale_attempt" "The attempt is not the current one",
+    /// The target has as much as it may have.
+    TargetFull = 409 "target_full" "The target has no room for one more",
     /// The state does not move that way.
     InvalidTransition = 409 "invalid_transition" "The state does not move that way",
     /// The handoff is closed.
@@ -102,6 +104,8 @@ pub struct Problem<'a> {
     pub detail: &'a str,
     /// The request, as the server's log knows it.
     pub request_id: &'a str,
+    /// With `lease_held` and `task_locked`: who has it, and until when in milliseconds since 1970.
+    pub held: Option<(&'a str, i64)>,
 }
 
 impl Problem<'_> {
@@ -114,6 +118,10 @@ impl Problem<'_> {
         object.text("code", self.code.word());
         object.text("detail", self.detail);
         object.text("request_id", self.request_id);
+        if let Some((holder, until)) = self.held {
+            object.text("holder", holder);
+            object.instant("until", until);
+        }
         object.close();
     }
 }

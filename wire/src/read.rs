@@ -217,9 +217,15 @@ impl<'de, T: Read<'de>> Read<'de> for Option<T> {
 }
 
 /// A list whose length is bounded while it is read, so that a long one is never built.
-#[derive(Clone, Debug, Default, PartialEq, Eq, serde::Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize)]
 #[serde(transparent)]
 pub struct List<T, const MIN: usize, const MAX: usize>(pub Vec<T>);
+
+impl<T, const MIN: usize, const MAX: usize> Default for List<T, MIN, MAX> {
+    fn default() -> Self {
+        Self(Vec::new())
+    }
+}
 
 impl<'de, T: Read<'de>, const MIN: usize, const MAX: usize> Read<'de> for List<T, MIN, MAX> {
     const RULE: &'static str = "a list";

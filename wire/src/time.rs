@@ -29,6 +29,14 @@ pub fn push(out: &mut Vec<u8>, milliseconds: i64) {
     out.push(b'Z');
 }
 
+/// Writes an instant in milliseconds since 1970 as RFC 3339 in UTC.
+#[must_use]
+pub fn text(milliseconds: i64) -> String {
+    let mut out = Vec::new();
+    push(&mut out, milliseconds);
+    String::from_utf8(out).unwrap_or_default()
+}
+
 /// Reads RFC 3339. Fractions below a millisecond are cut off; a leap second reads as the second
 /// after it.
 #[must_use]

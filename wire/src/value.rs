@@ -329,6 +329,54 @@ whole_number! {
     Weekday(u8): 1..=7, "a whole number from 1 (Monday) to 7"
 }
 
+whole_number! {
+    /// The length of a lease in seconds: at most a day.
+    LeaseSeconds(u32): 1..=86_400, "a whole number of seconds from 1 to 86400"
+}
+whole_number! {
+    /// An epoch. Above `i64` no claim has one.
+    DeclaredEpoch(u64): 0..=u64::MAX, "a whole number of at least 0"
+}
+
+/// Any whole number. One beyond `i64` reads as the nearest that is within.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(transparent)]
+pub struct AnyInteger(pub i64);
+
+impl<'de> Read<'de> for AnyInteger {
+    const RULE: &'static str = "a whole number";
+
+    fn read<D: Deserializer<'de>>(from: D, _: &Trouble) -> Result<Self, D::Error> {
+        struct Whole;
+
+        impl Visitor<'_> for Whole {
+            type Value = i64;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number")
+            }
+
+            fn visit_i64<E: Error>(self, number: i64) -> Result<i64, E> {
+                Ok(number)
+            }
+
+            fn visit_u64<E: Error>(self, number: u64) -> Result<i64, E> {
+                Ok(i64::try_from(number).unwrap_or(i64::MAX))
+            }
+
+            fn visit_f64<E: Error>(self, number: f64) -> Result<i64, E> {
+                if number.fract() != 0.0 {
+                    return Err(E::custom("number"));
+                }
+                // The conversion saturates, which is what is wanted.
+                Ok(number as i64)
+            }
+        }
+
+        from.deserialize_i64(Whole).map(Self)
+    }
+}
+
 /// Declares a closed set of words.
 macro_rules! one_of {
     ($(#[$about:meta])* $name:ident: $rule:literal {

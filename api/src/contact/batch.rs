@@ -21,6 +21,7 @@ use crate::contact::{ask, command, refused, show};
 use crate::decider::{Answer, Asked, Decider};
 use crate::directory::Caller;
 use crate::extract;
+use crate::ids;
 use crate::problem::Failure;
 use crate::state::AppState;
 use crate::stopwatch::Stopwatch;
@@ -170,12 +171,8 @@ impl<'a, D> InPlace<'a, D> {
 
     fn id(&mut self) -> Id {
         let ids = self.ids.get_or_insert_with(|| {
-            let mut seed = [0; 32];
             // A stream of zeros still gives ids; they name nothing that is kept.
-            if getrandom::fill(&mut seed).is_err() {
-                seed = [0; 32];
-            }
-            IdStream::new(seed)
+            ids::stream().unwrap_or_else(|| IdStream::new([0; 32]))
         });
         ids.next((self.state.now)())
     }

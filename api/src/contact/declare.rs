@@ -1,24 +1,25 @@
 //! `POST /v1/coordination/declare`.
 //!
 //! Here: the kinds this server takes. The contract has twelve; one that is not taken yet is refused
-//! by its name.
+//! by its name. Not here: what a claim needs (`ownership`).
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
+use interlock_domain::contact::claim::ClaimKind;
 use interlock_domain::contact::command::{Body, Route};
 use interlock_domain::contact::reply::Reply;
+use interlock_domain::ids::Id;
 use interlock_wire::contact::declare::{
-    ContactMadeDetail, DeclareKind, DeclareRequest, DeclareResult, EffectDetail,
-    SuppressionAddedDetail, SuppressionLiftedDetail,
+    ContactMadeDetail, DeclareKind, DeclareRequest, DeclareResult, EffectDetail, LeaseDetail,
+    ReleaseDetail, SuppressionAddedDetail, SuppressionLiftedDetail, TaskLockDetail,
 };
 use interlock_wire::read::{self, Read};
 use serde::Serialize;
 
-use crate::contact::identity::Keyed;
-use crate::contact::{ask, command, refused};
+use crate::contact::keyed::{Request, Wanted};
+use crate::contact::{ask, command, ownership, refused};
 use crate::decider::Decider;
 use crate::directory::Caller;
-use crate::extract;
 use crate::problem::Failure;
 use crate::state::AppState;
 
@@ -28,36 +29,31 @@ pub(crate) async fn post<D: Decider>(
     payload: web::Payload,
     state: web::Data<AppState<D>>,
 ) -> Result<HttpResponse, Failure> {
-    let started = extract::started(&request);
-    let limits = &state.limits;
-    let caller = extract::coordinating(&request, &state.directory)?;
-    let key = extract::required_idempotency_key(&request)?;
-    let body = extract::body(&request, payload, limits, limits.body_bytes_max).await?;
-    let declared: DeclareRequest<'_> = read::body(&body)?;
-    let (detail, wanted) = detail(&caller, &declared)?;
-    let secret = caller.space.secret.prepared();
-    let route = "declare";
-    let receipt = Keyed { route, key }.receipt(
-        secret,
-        caller.key.source.id,
-        &[],
-        &(
+    let opened = Request::open(&request, payload, &state).await?;
+    let declared: DeclareRequest<'_> = read::body(&opened.body)?;
+    let id = ownership::new_id(&state)?;
+    let (detail, body) = detail(&opened.caller, &declared, id)?;
+    let wanted = Wanted {
+        route: "declare",
+        noted: Route::Declare,
+        place: &[],
+        request: (
             declared.kind,
             &declared.agent,
             &declared.subject,
             &declared.object,
             detail,
         ),
-    );
-    let wanted = command::of(&caller, Route::Declare, Some(receipt), wanted);
-    let deadline = limits.request_deadline_ms;
-    let reply = ask::one(&state, &caller, wanted, started, deadline, body.len()).await?;
+        body,
+    };
+    let reply = opened.decide(&state, wanted).await?;
     let Reply::Declared(reply) = reply else {
-        return Err(refused::reply(&reply, limits));
+        return Err(refused::reply(&reply, &state.limits));
     };
     let result = DeclareResult {
         accepted: reply.accepted,
         decision_id: reply.decision_id.map(|id| id.0),
+        claim: reply.claim.map(|claim| (claim.id.0, claim.epoch)),
     };
     let mut answer = Vec::with_capacity(96);
     result.write(&mut answer);
@@ -72,12 +68,16 @@ enum Detail<'a> {
     Effect(EffectDetail<'a>),
     SuppressionAdded(SuppressionAddedDetail<'a>),
     SuppressionLifted(SuppressionLiftedDetail<'a>),
+    Lease(LeaseDetail<'a>),
+    Release(ReleaseDetail),
+    TaskLock(TaskLockDetail<'a>),
 }
 
 /// Reads the detail by the declaration's kind.
 fn detail<'a>(
     caller: &Caller,
     declared: &DeclareRequest<'a>,
+    new_id: Id,
 ) -> Result<(Detail<'a>, Body), Failure> {
     let subject = declared.subject.as_ref();
     Ok(match declared.kind {
@@ -101,11 +101,29 @@ fn detail<'a>(
             let wanted = command::lift_suppression(caller, subject, &detail)?;
             (Detail::SuppressionLifted(detail), wanted)
         }
-        DeclareKind::CaseOpened
-        | DeclareKind::CaseClosed
-        | DeclareKind::Lease
-        | DeclareKind::TaskLock
-        | DeclareKind::CommitmentMade
+        DeclareKind::CaseOpened => {
+            let detail = read_detail(declared)?;
+            let wanted = (ClaimKind::Case, &detail, new_id);
+            let wanted = ownership::declared(caller, declared, wanted)?;
+            (Detail::Lease(detail), wanted)
+        }
+        DeclareKind::Lease => {
+            let detail = read_detail(declared)?;
+            let wanted = (ClaimKind::Owner, &detail, new_id);
+            let wanted = ownership::declared(caller, declared, wanted)?;
+            (Detail::Lease(detail), wanted)
+        }
+        DeclareKind::CaseClosed => {
+            let detail = read_detail(declared)?;
+            let wanted = ownership::closed(&detail);
+            (Detail::Release(detail), wanted)
+        }
+        DeclareKind::TaskLock => {
+            let detail = read_detail(declared)?;
+            let wanted = ownership::declared_lock(caller, declared, &detail, new_id)?;
+            (Detail::TaskLock(detail), wanted)
+        }
+        DeclareKind::CommitmentMade
         | DeclareKind::CommitmentWithdrawn
         | DeclareKind::CommitmentDecided
         | DeclareKind::Handoff => return Err(not_taken(declared.kind)),
@@ -119,7 +137,7 @@ fn read_detail<'a, T: Read<'a>>(declared: &DeclareRequest<'a>) -> Result<T, Fail
 fn not_taken(kind: DeclareKind) -> Failure {
     let kind = kind.word();
     Failure::invalid(format!(
-        "`kind` is `{kind}`, which this server does not take yet; send `contact.made`, `effect`, \
-         `suppression.added` or `suppression.lifted`"
+        "`kind` is `{kind}`, which this server does not take yet; commitments and handoffs are not \
+         built"
     ))
 }

@@ -8,10 +8,9 @@ use interlock_wire::contact::effects::{Effect, EffectReserve, EffectSettle};
 use interlock_wire::read;
 use interlock_wire::value::Hash32;
 
-use crate::contact::identity::{self, Keyed};
-use crate::contact::{ask, command, refused};
+use crate::contact::keyed::{Request, Wanted};
+use crate::contact::{ask, command, identity, refused};
 use crate::decider::Decider;
-use crate::extract;
 use crate::problem::Failure;
 use crate::state::AppState;
 
@@ -21,22 +20,20 @@ pub(crate) async fn reserve<D: Decider>(
     payload: web::Payload,
     state: web::Data<AppState<D>>,
 ) -> Result<HttpResponse, Failure> {
-    let started = extract::started(&request);
-    let limits = &state.limits;
-    let caller = extract::coordinating(&request, &state.directory)?;
-    let key = extract::required_idempotency_key(&request)?;
-    let body = extract::body(&request, payload, limits, limits.body_bytes_max).await?;
-    let reserve: EffectReserve<'_> = read::body(&body)?;
-    let secret = caller.space.secret.prepared();
+    let opened = Request::open(&request, payload, &state).await?;
+    let reserve: EffectReserve<'_> = read::body(&opened.body)?;
+    let secret = opened.caller.space.secret.prepared();
     let effect_id = identity::effect_id(secret, &reserve.effect_key);
-    let route = "effects";
-    let receipt = Keyed { route, key }.receipt(secret, caller.key.source.id, &[], &reserve);
-    let wanted = command::reserve_effect(&reserve, &effect_id);
-    let wanted = command::of(&caller, Route::Effects, Some(receipt), wanted);
-    let deadline = limits.request_deadline_ms;
-    let reply = ask::one(&state, &caller, wanted, started, deadline, body.len()).await?;
+    let wanted = Wanted {
+        route: "effects",
+        noted: Route::Effects,
+        place: &[],
+        body: command::reserve_effect(&reserve, &effect_id),
+        request: &reserve,
+    };
+    let reply = opened.decide(&state, wanted).await?;
     let Reply::Effect(effect) = reply else {
-        return Err(refused::reply(&reply, limits));
+        return Err(refused::reply(&reply, &state.limits));
     };
     let status = if effect.created {
         StatusCode::CREATED
@@ -53,24 +50,21 @@ pub(crate) async fn settle<D: Decider>(
     state: web::Data<AppState<D>>,
     path: web::Path<String>,
 ) -> Result<HttpResponse, Failure> {
-    let started = extract::started(&request);
-    let limits = &state.limits;
-    let caller = extract::coordinating(&request, &state.directory)?;
+    let opened = Request::open(&request, payload, &state).await?;
+    let settle: EffectSettle = read::body(&opened.body)?;
     // No effect has an id of another form, so it is unknown rather than wrong.
-    let effect_id = Hash32::parse(&path).ok_or_else(|| refused::reply(&Reply::NotFound, limits))?;
-    let key = extract::required_idempotency_key(&request)?;
-    let body = extract::body(&request, payload, limits, limits.body_bytes_max).await?;
-    let settle: EffectSettle = read::body(&body)?;
-    let secret = caller.space.secret.prepared();
-    let route = "settle";
-    let source = caller.key.source.id;
-    let receipt = Keyed { route, key }.receipt(secret, source, &effect_id.0, &settle);
-    let wanted = command::settle_effect(&settle, &effect_id.0);
-    let wanted = command::of(&caller, Route::Settle, Some(receipt), wanted);
-    let deadline = limits.request_deadline_ms;
-    let reply = ask::one(&state, &caller, wanted, started, deadline, body.len()).await?;
+    let unknown = || refused::reply(&Reply::NotFound, &state.limits);
+    let effect_id = Hash32::parse(&path).ok_or_else(unknown)?;
+    let wanted = Wanted {
+        route: "settle",
+        noted: Route::Settle,
+        place: &effect_id.0,
+        body: command::settle_effect(&settle, &effect_id.0),
+        request: &settle,
+    };
+    let reply = opened.decide(&state, wanted).await?;
     let Reply::Effect(effect) = reply else {
-        return Err(refused::reply(&reply, limits));
+        return Err(refused::reply(&reply, &state.limits));
     };
     Ok(shown(StatusCode::OK, effect_id.0, &effect))
 }

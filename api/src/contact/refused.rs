@@ -4,9 +4,10 @@
 //! statuses and titles (`wire::problem`).
 
 use interlock_domain::contact::reason::Refusal;
-use interlock_domain::contact::reply::{Member, Reply};
+use interlock_domain::contact::reply::{HeldReply, Member, Reply};
 use interlock_domain::machine::Undecided;
 use interlock_wire::problem::Code;
+use interlock_wire::time;
 
 use crate::limits::ApiLimits;
 use crate::problem::Failure;
@@ -21,8 +22,9 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         ),
         Reply::NotFound => Failure::new(
             Code::NotFound,
-            "there is no such effect; check the `effect_id` in the path",
+            "there is no effect or claim of this id, or it is forgotten; check the id in the path",
         ),
+        Reply::Held(held) => is_held(held),
         Reply::Capacity => Failure::new(
             Code::Capacity,
             "memory or the disk is at its bound and nothing new is reserved; settle what is open or send \
@@ -31,7 +33,13 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         .retry_after(limits.retry_after_s),
         Reply::Undeclared(member) => undeclared(*member),
         // Another command's answer: a bug of ours.
-        Reply::Check(_) | Reply::Effect(_) | Reply::Declared(_) | Reply::Observed => broken(),
+        Reply::Check(_)
+        | Reply::Effect(_)
+        | Reply::Declared(_)
+        | Reply::Observed
+        | Reply::Claim(_)
+        | Reply::Found(_)
+        | Reply::Shown(_) => broken(),
     }
 }
 
@@ -50,7 +58,40 @@ fn refusal(why: Refusal) -> Failure {
             Code::InvalidTransition,
             "the effect does not move from its state to `state`; it stays as it is",
         ),
+        Refusal::LeaseHeld => Failure::new(
+            Code::LeaseHeld,
+            "somebody else holds the target at this level or a stricter one",
+        ),
+        Refusal::TaskLocked => Failure::new(Code::TaskLocked, "somebody else has the task"),
+        Refusal::StaleEpoch => Failure::new(
+            Code::StaleEpoch,
+            "`epoch` is not the claim's current one, and nothing changed; release with the epoch \
+             that its last claim or renewal answered",
+        ),
+        Refusal::TargetFull => Failure::new(
+            Code::TargetFull,
+            "the target has as many live claims or locks as it may have; release some, or wait for \
+             one to end",
+        ),
     }
+}
+
+/// Somebody else has it: who, and until when (§9).
+fn is_held(held: &HeldReply) -> Failure {
+    let until = time::text(held.until.0);
+    let what = match held.refusal {
+        Refusal::TaskLocked => "the task is locked",
+        Refusal::LeaseHeld
+        | Refusal::EffectInFlight
+        | Refusal::StaleAttempt
+        | Refusal::InvalidTransition
+        | Refusal::StaleEpoch
+        | Refusal::TargetFull => "the target is held at this level or a stricter one",
+    };
+    let holder = &*held.holder;
+    let code = refusal(held.refusal).code;
+    let detail = format!("{what} by `{holder}` until {until}; ask again then, or ask the holder");
+    Failure::new(code, detail).held_by(holder, held.until.0)
 }
 
 /// A name the space's rules do not have.
@@ -60,6 +101,8 @@ pub(crate) fn undeclared(member: Member) -> Failure {
         Member::Channel => "`channel` must be one the space declares",
         Member::GatewayId => "`gateway_id` must be one the space declares",
         Member::Reason => "`reason` must be one the space declares",
+        Member::Level => "`level` must be one of the space's ownership levels",
+        Member::Source => "`source` must be one of the space's ownership sources",
     })
 }
 

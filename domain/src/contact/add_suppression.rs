@@ -54,10 +54,7 @@ pub(super) fn decide(
     }
     Decision {
         events: smallvec![(entity, Event::SuppressionAdded(Box::new(entry)))],
-        reply: Reply::Declared(DeclareReply {
-            accepted: true,
-            decision_id: None,
-        }),
+        reply: Reply::Declared(DeclareReply::TAKEN),
         note: Some(Note {
             purpose: Some(add.purpose),
             channel: add.channel,

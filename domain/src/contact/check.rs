@@ -5,6 +5,7 @@
 //! and what it changes is one effect and one contact. Not here: signing (the edge), and what an
 //! effect or a budget is. Keeps C1, C2 and C5.
 
+mod facts;
 mod order;
 mod show;
 
@@ -59,7 +60,7 @@ fn held_back(command: &Command, sight: &Sight<'_>, stop: Stop, id: Id) -> Decisi
     if stop.is_blind() {
         reply.valid_for_s = 0;
     }
-    answer(command, sight.check, reply, SmallVec::new())
+    answer(command, sight, reply, SmallVec::new())
 }
 
 /// Memory is above its bound. Inbound is never held back, so it goes without the reservation; a
@@ -77,7 +78,7 @@ fn no_room(
     let id = context.ids.next(context.now);
     let mut reply = sight.reply(id, verdict, smallvec![Reason::Unavailable]);
     reply.valid_for_s = 0;
-    answer(command, sight.check, reply, SmallVec::new())
+    answer(command, sight, reply, SmallVec::new())
 }
 
 /// Nothing stops it: the effect and the contact are reserved in the same step.
@@ -116,7 +117,7 @@ fn allowed(
             && check.gateway.is_some()
             && check.channel.is_some();
     }
-    answer(command, check, reply, events)
+    answer(command, sight, reply, events)
 }
 
 fn count(sight: &Sight<'_>, id: Id, now: Timestamp) -> ContactCounted {
@@ -136,11 +137,13 @@ fn count(sight: &Sight<'_>, id: Id, now: Timestamp) -> ContactCounted {
 
 fn answer(
     command: &Command,
-    check: &Check,
+    sight: &Sight<'_>,
     reply: CheckReply,
     events: Events<Event>,
 ) -> Decision<Contact> {
+    let check = sight.check;
     let note = Note {
+        facts: facts::compared(sight, &reply),
         route: command.route,
         source: command.source,
         decision_id: Some(reply.decision_id),

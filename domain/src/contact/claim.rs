@@ -1,12 +1,16 @@
 //! Who has a customer, an object or a task.
 //!
 //! Here: claims and locks as entities keep them, and which of several holds
-//! (`docs/spec/contact.md` §9, §10). Not here: how they are made and released.
+//! (`docs/spec/contact.md` §9, §10). Not here: which are accepted (`claim_target`, `observe_owner`,
+//! `lock_task`) and how they are given back (`release_claim`).
+
+pub(super) mod answer;
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::event::ClaimReleased;
 use crate::contact::name::{AgentId, IntentId, TaskId};
-use crate::contact::reply::{LockView, OwnerView};
+use crate::contact::reply::{ClaimReply, LockView, OwnerView};
 use crate::contact::text::Text;
 use crate::ids::Id;
 use crate::machine::Broken;
@@ -85,6 +89,10 @@ pub struct Claim {
     pub epoch: u64,
     /// The intents others may follow.
     pub intents: Vec<IntentId>,
+    /// When what an ownership source reported was so; of a declaration, when it was accepted.
+    pub observed_at: Timestamp,
+    /// When its id was handed out.
+    pub named_at: Timestamp,
 }
 
 /// A holder has one task of an object.
@@ -104,6 +112,127 @@ pub struct TaskLock {
     pub until: Timestamp,
     /// Its epoch.
     pub epoch: u64,
+    /// The level its answer shows.
+    pub level: Text,
+    /// When it was last accepted: renewals included.
+    pub accepted_at: Timestamp,
+    /// When its id was handed out.
+    pub named_at: Timestamp,
+}
+
+/// How long an ended claim or lock is remembered, in seconds: a release that comes again is
+/// answered as before, and an observation that comes late is known to be older.
+pub const ENDED_KEPT_S: i64 = 86_400;
+
+/// How many ended claims, and as many ended locks, a target remembers; the newest stay.
+pub const ENDED_KEPT_MAX: usize = 32;
+
+/// How many live claims a target has at most. Declared ones are bounded by the levels and reported
+/// ones by the sources of a document; only changed documents come near it.
+pub const CLAIMS_LIVE_MAX: usize = 128;
+
+/// How many live locks an object has at most: 400 tasks at once, each with the longest holder, stay
+/// below the 1 MiB of an entity.
+pub const LOCKS_LIVE_MAX: usize = 400;
+
+/// What claims and locks have in common: a life and a name.
+pub(super) trait Held: Clone {
+    fn id(&self) -> Id;
+    fn epoch(&self) -> u64;
+    fn until(&self) -> Timestamp;
+    fn end(&mut self, at: Timestamp);
+    fn reply(&self) -> ClaimReply;
+}
+
+impl Held for Claim {
+    fn id(&self) -> Id {
+        self.id
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn until(&self) -> Timestamp {
+        self.until
+    }
+
+    fn end(&mut self, at: Timestamp) {
+        self.until = self.until.min(at);
+    }
+
+    fn reply(&self) -> ClaimReply {
+        ClaimReply {
+            claim_id: self.id,
+            epoch: self.epoch,
+            holder: self.holder.clone(),
+            kind: self.kind,
+            level: self.level.clone(),
+            valid_until: self.until,
+        }
+    }
+}
+
+impl Held for TaskLock {
+    fn id(&self) -> Id {
+        self.id
+    }
+
+    fn epoch(&self) -> u64 {
+        self.epoch
+    }
+
+    fn until(&self) -> Timestamp {
+        self.until
+    }
+
+    fn end(&mut self, at: Timestamp) {
+        self.until = self.until.min(at);
+    }
+
+    fn reply(&self) -> ClaimReply {
+        ClaimReply {
+            claim_id: self.id,
+            epoch: self.epoch,
+            holder: self.holder.clone(),
+            kind: ClaimKind::TaskLock,
+            level: self.level.clone(),
+            valid_until: self.until,
+        }
+    }
+}
+
+/// Puts an accepted claim in the place of the one with its id, or behind the others, and forgets
+/// what ended long ago.
+pub(super) fn accept<T: Held>(known: &mut Vec<T>, accepted: &T, now: Timestamp) {
+    match known.iter_mut().find(|one| one.id() == accepted.id()) {
+        Some(one) => one.clone_from(accepted),
+        None => known.push(accepted.clone()),
+    }
+    known.retain(|one| now < forgotten_at(one.until()));
+    let ended = known.iter().filter(|one| one.until() <= now).count();
+    for _ in ENDED_KEPT_MAX..ended {
+        let oldest = known
+            .iter()
+            .enumerate()
+            .filter(|(_, one)| one.until() <= now)
+            .min_by_key(|(_, one)| (one.until(), one.epoch()));
+        if let Some((place, _)) = oldest {
+            known.remove(place);
+        }
+    }
+}
+
+/// Ends the one with the event's id, if it is here.
+pub(super) fn end<T: Held>(known: &mut [T], event: &ClaimReleased) {
+    if let Some(one) = known.iter_mut().find(|one| one.id() == event.id) {
+        one.end(event.at);
+    }
+}
+
+/// When something that ends at `until` is forgotten.
+pub(super) const fn forgotten_at(until: Timestamp) -> Timestamp {
+    until.plus_s(ENDED_KEPT_S)
 }
 
 impl Claim {

@@ -1,16 +1,19 @@
 //! What a client wants, after the edge has parsed, validated and hashed it.
 //!
-//! Here: commands with resolved names and hashed keys. Nothing in them is text a client sent,
-//! except a window's zone name. Not here: JSON (`wire`), hashing and authentication (`api`).
+//! Here: commands with resolved names and hashed keys. Nothing in them is text a client sent, except
+//! a window's zone, a holder, a level and a task, which are shown again. Not here: JSON (`wire`), hashing and authentication (`api`).
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::claim::ClaimKind;
+use crate::contact::directory::Target;
 use crate::contact::name::{
     AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
 };
+use crate::contact::text::Text;
 use crate::contact::window::Window;
 use crate::ids::Id;
-use crate::key::{KeyHash, SpaceId};
+use crate::key::{KeyHash, Kind, SpaceId};
 use crate::time::Timestamp;
 
 /// One command of the contact product.
@@ -47,6 +50,18 @@ pub enum Body {
     LiftSuppression(LiftSuppression),
     /// A customer's message was seen on a channel (§12).
     ObserveMessage(ObserveMessage),
+    /// Somebody takes a customer or an object (§9).
+    ClaimTarget(ClaimTarget),
+    /// An ownership source says who has a customer or an object (§9).
+    ObserveOwner(ObserveOwner),
+    /// Somebody takes one task of an object (§10).
+    LockTask(LockTask),
+    /// A claim or a lock is given back, by its id and epoch (§9, §10).
+    ReleaseClaim(ReleaseClaim),
+    /// Which entity a claim or a lock is on: the look-up before a release.
+    FindClaim(FindClaim),
+    /// What one entity holds, for an operator.
+    Show(Show),
 }
 
 /// The route a command came by (`docs/spec/contact.md` §21). Stored: append only.
@@ -64,6 +79,12 @@ pub enum Route {
     Settle,
     /// `POST /v1/batch`.
     Batch,
+    /// `POST /v1/coordination/claims`.
+    Claims,
+    /// `POST /v1/coordination/claims/{claim_id}/release`.
+    Release,
+    /// An operator's verb.
+    Operator,
 }
 
 /// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
@@ -273,4 +294,92 @@ pub struct ObserveMessage {
     pub channel: ChannelId,
     /// When it was written, as told; never taken as later than now.
     pub occurred_at: Timestamp,
+}
+
+/// Somebody takes a customer or an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimTarget {
+    /// What is taken.
+    pub target: Target,
+    /// `owner` or `case`.
+    pub kind: ClaimKind,
+    /// By whom.
+    pub holder: Text,
+    /// How strictly, by name; `None`: the least strict level.
+    pub level: Option<Text>,
+    /// For how many seconds, 1 to 86,400; the rules may shorten it.
+    pub lease_s: u32,
+    /// What others may still do.
+    pub intents: Vec<IntentId>,
+    /// The declaring source's name, shown with the owner.
+    pub source: Text,
+    /// The id a new claim gets. Given by the edge, so that the id's directory row is one of the
+    /// command's keys.
+    pub new_id: Id,
+}
+
+/// An ownership source says who has a customer or an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObserveOwner {
+    /// What it is about; its `source` is the ownership source's name.
+    pub claim: ClaimTarget,
+    /// When it was so, as told; `None`: now. Never taken as later than now.
+    pub observed_at: Option<Timestamp>,
+}
+
+/// Somebody takes one task of an object.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockTask {
+    /// The object.
+    pub object: KeyHash,
+    /// The task.
+    pub task: Text,
+    /// By whom.
+    pub holder: Text,
+    /// The level shown in the answer; `None`: the least strict one. It decides nothing (§10).
+    pub level: Option<Text>,
+    /// For how many seconds, 1 to 86,400; the rules may shorten it.
+    pub lease_s: u32,
+    /// The declaring source's name.
+    pub source: Text,
+    /// The id a new lock gets; see [`ClaimTarget::new_id`].
+    pub new_id: Id,
+}
+
+/// A claim or a lock is given back.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ReleaseClaim {
+    /// Which.
+    pub claim: Id,
+    /// The epoch the caller knows; another one changes nothing. No claim has a negative one.
+    pub epoch: i64,
+    /// Where it is.
+    pub place: ClaimPlace,
+}
+
+/// Where a claim named by its id is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ClaimPlace {
+    /// Not looked up yet.
+    ToFind,
+    /// The id's directory row leads here.
+    At(Target),
+    /// There is no such id, or it is forgotten.
+    Nowhere,
+}
+
+/// Which entity a claim or a lock is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FindClaim {
+    /// Which claim.
+    pub claim: Id,
+}
+
+/// What one entity holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Show {
+    /// A customer, an object or an effect.
+    pub kind: Kind,
+    /// Which one.
+    pub hash: KeyHash,
 }

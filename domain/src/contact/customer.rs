@@ -5,8 +5,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contact::claim::{Claim, check_epochs};
-use crate::contact::event::{ContactCounted, ContactMade, MessageSeen, TokenSeen};
+use crate::contact::claim::{self, Claim, check_epochs};
+use crate::contact::event::{ClaimReleased, ContactCounted, ContactMade, MessageSeen, TokenSeen};
 use crate::contact::name::{ChannelId, PurposeId};
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
@@ -241,6 +241,14 @@ impl Customer {
         self.suppressions.retain(|known| known.entry != entry);
     }
 
+    pub(super) fn claim(&mut self, claim: &Claim) {
+        claim::accept(&mut self.claims, claim, claim.accepted_at);
+    }
+
+    pub(super) fn release(&mut self, event: &ClaimReleased) {
+        claim::end(&mut self.claims, event);
+    }
+
     pub(super) fn see_message(&mut self, event: &MessageSeen) {
         let seen = LastMessage {
             channel: event.channel,
@@ -269,7 +277,7 @@ impl Customer {
             last = last.max(suppression.until?);
         }
         for claim in &self.claims {
-            last = last.max(claim.until);
+            last = last.max(claim::forgotten_at(claim.until));
         }
         for message in &self.messages {
             last = last.max(hours_after(message.at, message.keep_hours));

@@ -93,8 +93,8 @@ fn answer(
     Decision {
         events,
         reply: Reply::Declared(DeclareReply {
-            accepted: true,
             decision_id: Some(id),
+            ..DeclareReply::TAKEN
         }),
         note: Some(Note {
             decision_id: Some(id),

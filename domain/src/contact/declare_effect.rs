@@ -48,6 +48,6 @@ pub(super) fn decide(
 const fn declared(accepted: bool) -> Reply {
     Reply::Declared(DeclareReply {
         accepted,
-        decision_id: None,
+        ..DeclareReply::TURNED_DOWN
     })
 }

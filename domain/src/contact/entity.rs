@@ -1,11 +1,13 @@
 //! The state of one entity, of any kind.
 //!
 //! Here: the enum and how an entity is taken out of it. Not here: what each kind is (`customer`,
-//! `object`, `effect`, `receipt`).
+//! `object`, `effect`, `receipt`, `directory`).
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::claim::{Claim, TaskLock};
 use crate::contact::customer::Customer;
+use crate::contact::directory::DirectoryRow;
 use crate::contact::effect::Effect;
 use crate::contact::object::Object;
 use crate::contact::receipt::Receipt;
@@ -22,6 +24,8 @@ pub enum ContactEntity {
     Object(Box<Object>),
     /// The outcome of an `Idempotency-Key`.
     Receipt(Box<Receipt>),
+    /// Where an id we handed out leads.
+    Directory(DirectoryRow),
 }
 
 impl ContactEntity {
@@ -30,7 +34,7 @@ impl ContactEntity {
     pub fn as_effect(&self) -> Option<&Effect> {
         match self {
             Self::Effect(effect) => Some(effect),
-            Self::Customer(_) | Self::Object(_) | Self::Receipt(_) => None,
+            Self::Customer(_) | Self::Object(_) | Self::Receipt(_) | Self::Directory(_) => None,
         }
     }
 
@@ -39,7 +43,7 @@ impl ContactEntity {
     pub fn as_customer(&self) -> Option<&Customer> {
         match self {
             Self::Customer(customer) => Some(customer),
-            Self::Effect(_) | Self::Object(_) | Self::Receipt(_) => None,
+            Self::Effect(_) | Self::Object(_) | Self::Receipt(_) | Self::Directory(_) => None,
         }
     }
 
@@ -48,7 +52,7 @@ impl ContactEntity {
     pub fn as_object(&self) -> Option<&Object> {
         match self {
             Self::Object(object) => Some(object),
-            Self::Effect(_) | Self::Customer(_) | Self::Receipt(_) => None,
+            Self::Effect(_) | Self::Customer(_) | Self::Receipt(_) | Self::Directory(_) => None,
         }
     }
 
@@ -57,7 +61,35 @@ impl ContactEntity {
     pub fn as_receipt(&self) -> Option<&Receipt> {
         match self {
             Self::Receipt(receipt) => Some(receipt),
-            Self::Effect(_) | Self::Customer(_) | Self::Object(_) => None,
+            Self::Effect(_) | Self::Customer(_) | Self::Object(_) | Self::Directory(_) => None,
+        }
+    }
+
+    /// The directory row, if it is one.
+    #[must_use]
+    pub fn as_directory(&self) -> Option<&DirectoryRow> {
+        match self {
+            Self::Directory(row) => Some(row),
+            Self::Effect(_) | Self::Customer(_) | Self::Object(_) | Self::Receipt(_) => None,
+        }
+    }
+
+    /// The claims on a customer or an object; none on anything else.
+    #[must_use]
+    pub fn claims(&self) -> &[Claim] {
+        match self {
+            Self::Customer(customer) => &customer.claims,
+            Self::Object(object) => &object.claims,
+            Self::Effect(_) | Self::Receipt(_) | Self::Directory(_) => &[],
+        }
+    }
+
+    /// The locks on an object's tasks; none on anything else.
+    #[must_use]
+    pub fn locks(&self) -> &[TaskLock] {
+        match self {
+            Self::Object(object) => &object.locks,
+            Self::Customer(_) | Self::Effect(_) | Self::Receipt(_) | Self::Directory(_) => &[],
         }
     }
 }

@@ -5,7 +5,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::claim::{Claim, TaskLock};
 use crate::contact::command::{EffectKind, Settlement};
+use crate::contact::directory::DirectoryRow;
 use crate::contact::name::{ChannelId, PurposeId, SourceId};
 use crate::contact::receipt::Receipt;
 use crate::contact::suppression::Suppression;
@@ -33,6 +35,23 @@ pub enum Event {
     MessageSeen(MessageSeen),
     /// The outcome of an `Idempotency-Key` is kept.
     ReceiptKept(Box<Receipt>),
+    /// A claim was accepted, or one with its id was renewed or replaced.
+    ClaimAccepted(Box<Claim>),
+    /// A lock was taken or renewed.
+    LockTaken(Box<TaskLock>),
+    /// A claim or a lock was given back.
+    ClaimReleased(ClaimReleased),
+    /// An id was handed out.
+    RowWritten(DirectoryRow),
+}
+
+/// A claim or a lock was given back.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimReleased {
+    /// Which.
+    pub id: Id,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// An attempt opened.

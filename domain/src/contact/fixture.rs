@@ -2,13 +2,17 @@
 //!
 //! Only in tests and under the feature `fixtures`. Not here: expectations.
 
+use crate::contact::claim::ClaimKind;
 use crate::contact::command::{
-    AddSuppression, Body, Check, Command, DeclareContactMade, DeclareEffect, Direction, EffectKind,
-    EffectRef, LiftSuppression, ObserveMessage, ReceiptRef, ReserveEffect, Route, SettleEffect,
-    SettledBy, Settlement,
+    AddSuppression, Body, Check, ClaimPlace, ClaimTarget, Command, DeclareContactMade,
+    DeclareEffect, Direction, EffectKind, EffectRef, LiftSuppression, LockTask, ObserveMessage,
+    ObserveOwner, ReceiptRef, ReleaseClaim, ReserveEffect, Route, SettleEffect, SettledBy,
+    Settlement,
 };
+use crate::contact::directory::Target;
 use crate::contact::name::{AgentId, ChannelId, IntentId, PurposeId, ReasonId, SourceId, TaskId};
 use crate::contact::policy::{Policy, Vault};
+use crate::contact::text::Text;
 use crate::ids::Id;
 use crate::key::{KeyHash, SpaceId};
 use crate::time::Timestamp;
@@ -284,4 +288,132 @@ pub fn message(customer: &str, channel: &str, occurred_at: Timestamp) -> Command
         occurred_at,
     });
     command(AGENTS, Route::Batch, body)
+}
+
+/// A claim of kind `owner` for 600 s, at the least strict level. Its id is made of the words that
+/// are given, so two claims of one holder on one target propose the same one.
+#[must_use]
+pub fn claim(target: Target, holder: &str) -> ClaimTarget {
+    let place = match target {
+        Target::Customer(hash) | Target::Object(hash) => hash,
+    };
+    let mut id = hash(holder).0;
+    for (byte, of_place) in id.iter_mut().zip(place.0) {
+        *byte ^= of_place.rotate_left(1);
+    }
+    ClaimTarget {
+        target,
+        kind: ClaimKind::Owner,
+        holder: Text::from(holder),
+        level: None,
+        lease_s: 600,
+        intents: Vec::new(),
+        source: Text::from("agents"),
+        new_id: Id(id),
+    }
+}
+
+/// A claim on a customer.
+#[must_use]
+pub fn claim_on(customer: &str, holder: &str) -> ClaimTarget {
+    claim(Target::Customer(hash(customer)), holder)
+}
+
+impl ClaimTarget {
+    /// Of kind `case`.
+    #[must_use]
+    pub const fn case(mut self) -> Self {
+        self.kind = ClaimKind::Case;
+        self
+    }
+
+    /// At a level.
+    #[must_use]
+    pub fn level(mut self, level: &str) -> Self {
+        self.level = Some(Text::from(level));
+        self
+    }
+
+    /// For so many seconds.
+    #[must_use]
+    pub const fn lease_s(mut self, seconds: u32) -> Self {
+        self.lease_s = seconds;
+        self
+    }
+
+    /// Leaving an intent to others.
+    #[must_use]
+    pub fn leaving(mut self, intent: &str) -> Self {
+        self.intents.push(IntentId::of(intent));
+        self
+    }
+
+    /// With another id, should it be new.
+    #[must_use]
+    pub fn named(mut self, word: &str) -> Self {
+        self.new_id = Id(hash(word).0);
+        self
+    }
+
+    /// As a command of the route.
+    #[must_use]
+    pub fn command(self) -> Command {
+        command(AGENTS, Route::Claims, Body::ClaimTarget(self))
+    }
+
+    /// As a declaration.
+    #[must_use]
+    pub fn declared(self) -> Command {
+        command(AGENTS, Route::Declare, Body::ClaimTarget(self))
+    }
+
+    /// As an ownership source reports it.
+    #[must_use]
+    pub fn seen_by(mut self, source: &str, observed_at: Option<Timestamp>) -> Command {
+        self.source = Text::from(source);
+        let body = ObserveOwner {
+            claim: self,
+            observed_at,
+        };
+        command(AGENTS, Route::Claims, Body::ObserveOwner(body))
+    }
+}
+
+/// A lock for 600 s.
+#[must_use]
+pub fn lock(object: &str, task: &str, holder: &str) -> LockTask {
+    LockTask {
+        object: hash(object),
+        task: Text::from(task),
+        holder: Text::from(holder),
+        level: None,
+        lease_s: 600,
+        source: Text::from("agents"),
+        new_id: Id(hash(&format!("{object} {task} {holder}")).0),
+    }
+}
+
+impl LockTask {
+    /// As a command of the route.
+    #[must_use]
+    pub fn command(self) -> Command {
+        command(AGENTS, Route::Claims, Body::LockTask(self))
+    }
+
+    /// As a declaration.
+    #[must_use]
+    pub fn declared(self) -> Command {
+        command(AGENTS, Route::Declare, Body::LockTask(self))
+    }
+}
+
+/// Give a claim or a lock back; its place is still to be found.
+#[must_use]
+pub fn release(claim: Id, epoch: i64) -> Command {
+    let body = Body::ReleaseClaim(ReleaseClaim {
+        claim,
+        epoch,
+        place: ClaimPlace::ToFind,
+    });
+    command(AGENTS, Route::Release, body)
 }

@@ -52,7 +52,7 @@ pub(super) fn decide(
         events,
         reply: Reply::Declared(DeclareReply {
             accepted,
-            decision_id: None,
+            ..DeclareReply::TURNED_DOWN
         }),
         note: Some(Note {
             purpose: Some(lift.purpose),

@@ -30,6 +30,58 @@ pub struct Note {
     pub channel: Option<ChannelId>,
     /// Which way.
     pub direction: Option<Direction>,
+    /// The numbers that were compared.
+    pub facts: Facts,
+}
+
+/// Numbers of a decision, in the order they were compared.
+pub type Facts = SmallVec<[(Fact, i64); 2]>;
+
+/// What a number of a decision is. Stored: append only.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Fact {
+    /// Contacts that count in the window, or things there are of a bounded kind.
+    Used,
+    /// Units left, after the decision.
+    Remaining,
+    /// How many there may be.
+    Limit,
+    /// The window, in hours.
+    PerHours,
+    /// When a unit is free again, in milliseconds since 1970.
+    NextMs,
+    /// When what decided ends, in milliseconds since 1970.
+    UntilMs,
+    /// The attempt of the effect.
+    Attempt,
+    /// The asked level's place; 0 is the strictest.
+    RankAsked,
+    /// The held level's place; 0 is the strictest.
+    RankHeld,
+    /// The epoch that was named.
+    EpochAsked,
+    /// The claim's epoch.
+    Epoch,
+}
+
+impl Fact {
+    /// A word for people and machines; what ends in `_ms` is an instant.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Used => "used",
+            Self::Remaining => "remaining",
+            Self::Limit => "limit",
+            Self::PerHours => "per_hours",
+            Self::NextMs => "next_ms",
+            Self::UntilMs => "until_ms",
+            Self::Attempt => "attempt",
+            Self::RankAsked => "rank_asked",
+            Self::RankHeld => "rank_held",
+            Self::EpochAsked => "epoch_asked",
+            Self::Epoch => "epoch",
+        }
+    }
 }
 
 /// What was decided. Stored: append only.
@@ -59,6 +111,7 @@ impl Note {
             purpose: None,
             channel: None,
             direction: None,
+            facts: Facts::new(),
         }
     }
 }

@@ -4,7 +4,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contact::claim::{Claim, TaskLock, check_epochs};
+use crate::contact::claim::{self, Claim, TaskLock, check_epochs};
+use crate::contact::event::ClaimReleased;
 use crate::machine::Broken;
 use crate::time::Timestamp;
 
@@ -18,12 +19,26 @@ pub struct Object {
 }
 
 impl Object {
-    /// When nothing about it is left to remember: the last claim or lock ends.
+    pub(super) fn claim(&mut self, claim: &Claim) {
+        claim::accept(&mut self.claims, claim, claim.accepted_at);
+    }
+
+    pub(super) fn lock(&mut self, lock: &TaskLock) {
+        claim::accept(&mut self.locks, lock, lock.accepted_at);
+    }
+
+    pub(super) fn release(&mut self, event: &ClaimReleased) {
+        claim::end(&mut self.claims, event);
+        claim::end(&mut self.locks, event);
+    }
+
+    /// When nothing about it is left to remember: the last claim or lock is forgotten.
     #[must_use]
     pub fn due(&self) -> Timestamp {
         let claims = self.claims.iter().map(|claim| claim.until);
         let locks = self.locks.iter().map(|lock| lock.until);
-        claims.chain(locks).max().unwrap_or(Timestamp(i64::MIN))
+        let last = claims.chain(locks).max();
+        last.map_or(Timestamp(i64::MIN), claim::forgotten_at)
     }
 
     /// C3 and C4, as far as one state shows them.

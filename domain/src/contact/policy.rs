@@ -274,6 +274,26 @@ impl Policy {
         found.map(|reason| reason.id)
     }
 
+    /// The place and name of a level, 0 the strictest; without a name the least strict one. `None`
+    /// when it is not declared.
+    #[must_use]
+    pub fn level(&self, name: Option<&str>) -> Option<(u8, &Text)> {
+        let levels = &self.ownership.levels;
+        let place = match name {
+            Some(name) => levels.iter().position(|level| **level == *name)?,
+            None => levels.len().checked_sub(1)?,
+        };
+        Some((u8::try_from(place).ok()?, levels.get(place)?))
+    }
+
+    /// An ownership source; `None` when it is not declared.
+    #[must_use]
+    pub fn ownership_source(&self, name: &str) -> Option<&OwnershipSource> {
+        let sources = &self.ownership.sources;
+        let found = sources.iter().find(|(known, _)| **known == *name);
+        found.map(|(_, source)| source)
+    }
+
     /// A purpose's rules; `None` when it is not declared.
     #[must_use]
     pub fn purpose_rules(&self, id: PurposeId) -> Option<&Purpose> {

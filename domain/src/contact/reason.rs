@@ -113,14 +113,26 @@ pub enum Refusal {
     StaleAttempt = 1,
     /// The effect's state does not move there.
     InvalidTransition = 2,
+    /// Somebody else has the target at the same level or a stricter one.
+    LeaseHeld = 3,
+    /// Somebody else has the task.
+    TaskLocked = 4,
+    /// The epoch is not the claim's current one.
+    StaleEpoch = 5,
+    /// The target has as many live claims or locks as it may have.
+    TargetFull = 6,
 }
 
 impl Refusal {
     /// All refusals, in the order of their numbers.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 7] = [
         Self::EffectInFlight,
         Self::StaleAttempt,
         Self::InvalidTransition,
+        Self::LeaseHeld,
+        Self::TaskLocked,
+        Self::StaleEpoch,
+        Self::TargetFull,
     ];
 
     /// The problem's code.
@@ -130,6 +142,10 @@ impl Refusal {
             Self::EffectInFlight => "effect_in_flight",
             Self::StaleAttempt => "stale_attempt",
             Self::InvalidTransition => "invalid_transition",
+            Self::LeaseHeld => "lease_held",
+            Self::TaskLocked => "task_locked",
+            Self::StaleEpoch => "stale_epoch",
+            Self::TargetFull => "target_full",
         }
     }
 }

@@ -33,7 +33,19 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
             names.channel(lift.channel)
         }
         Body::ObserveMessage(observe) => names.channel(Some(observe.channel)),
-        Body::ReserveEffect(_) | Body::SettleEffect(_) | Body::DeclareEffect(_) => Ok(()),
+        Body::ClaimTarget(claim) => names.level(claim.level.as_deref()),
+        Body::ObserveOwner(observe) => {
+            names.level(observe.claim.level.as_deref())?;
+            let source = policy.ownership_source(&observe.claim.source);
+            declared(source, Member::Source)
+        }
+        Body::LockTask(lock) => names.level(lock.level.as_deref()),
+        Body::ReserveEffect(_)
+        | Body::SettleEffect(_)
+        | Body::DeclareEffect(_)
+        | Body::ReleaseClaim(_)
+        | Body::FindClaim(_)
+        | Body::Show(_) => Ok(()),
     }
 }
 
@@ -61,6 +73,10 @@ impl Names<'_> {
         id.map_or(Ok(()), |id| {
             declared(self.0.gateway_rules(id), Member::GatewayId)
         })
+    }
+
+    fn level(&self, name: Option<&str>) -> Result<(), Reply> {
+        declared(self.0.level(name), Member::Level)
     }
 
     fn reason(&self, id: ReasonId) -> Result<(), Reply> {

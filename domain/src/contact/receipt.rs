@@ -8,12 +8,15 @@ use serde::{Deserialize, Serialize};
 use crate::contact::command::{Command, ReceiptRef};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
-use crate::contact::name::PurposeId;
+use crate::contact::name::{PurposeId, SourceId};
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
-use crate::contact::reply::{CheckReply, DeclareReply, EffectReply, Reply};
+use crate::contact::reply::{
+    CheckReply, ClaimReply, ClaimedRef, DeclareReply, EffectReply, EffectState, HeldReply, Reply,
+};
 use crate::contact::text::Text;
 use crate::contact::{Contact, key};
+use crate::ids::Id;
 use crate::key::{EntityKey, Kind};
 use crate::machine::{Decision, Entities};
 use crate::time::Timestamp;
@@ -24,13 +27,16 @@ pub const KEPT_S: i64 = 24 * 3_600;
 /// How long a check's outcome is kept, in seconds.
 pub const CHECK_KEPT_S: i64 = 600;
 
-/// The outcome of one keyed request.
+/// The outcome of one keyed request; at most 64 bytes, except where an answer has texts (a check's, a
+/// claim's).
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Receipt {
     /// Hash of the request it answered.
     pub fingerprint: [u8; 16],
     /// Until when it is kept.
     pub until: Timestamp,
+    /// Whose key it is.
+    pub source: SourceId,
     /// The outcome.
     pub stored: Stored,
 }
@@ -40,6 +46,7 @@ impl Receipt {
     pub(super) const EMPTY: Self = Self {
         fingerprint: [0; 16],
         until: Timestamp(i64::MIN),
+        source: SourceId(0),
         stored: Stored::Observed,
     };
 }
@@ -50,13 +57,59 @@ pub enum Stored {
     /// A check's decision.
     Check(Box<CheckReply>),
     /// An effect as it was.
-    Effect(EffectReply),
-    /// A declaration's result.
-    Declared(DeclareReply),
+    Effect(StoredEffect),
+    /// A declaration's result, with nothing more to say.
+    Declared {
+        /// Whether the machines took it.
+        accepted: bool,
+    },
     /// A message was noted.
     Observed,
     /// A refusal.
     Refused(Refusal),
+    /// A declared contact.
+    Contact(Id),
+    /// A declared claim or lock, made or given back.
+    Claimed(ClaimedRef),
+    /// A claim or lock as it was.
+    Claim(Box<ClaimReply>),
+    /// A refusal that names who has it.
+    Held(Box<HeldReply>),
+}
+
+/// An effect's answer in 24 bytes: receipts are many.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StoredEffect {
+    reserved_at: Timestamp,
+    /// Before `reserved_at` when it is not done.
+    done_at: Timestamp,
+    attempt: u32,
+    state: EffectState,
+    created: bool,
+}
+
+impl From<EffectReply> for StoredEffect {
+    fn from(reply: EffectReply) -> Self {
+        Self {
+            reserved_at: reply.reserved_at,
+            done_at: reply.done_at.unwrap_or(Timestamp(i64::MIN)),
+            attempt: reply.attempt,
+            state: reply.state,
+            created: reply.created,
+        }
+    }
+}
+
+impl From<StoredEffect> for EffectReply {
+    fn from(stored: StoredEffect) -> Self {
+        Self {
+            created: stored.created,
+            state: stored.state,
+            attempt: stored.attempt,
+            reserved_at: stored.reserved_at,
+            done_at: (stored.done_at >= stored.reserved_at).then_some(stored.done_at),
+        }
+    }
 }
 
 /// The answer of a request that was answered before; `None`: it is new, or long ago.
@@ -96,6 +149,7 @@ pub(super) fn keep(
     let event = Event::ReceiptKept(Box::new(Receipt {
         fingerprint: receipt.fingerprint,
         until: now.plus_s(kept_s),
+        source: command.source,
         stored,
     }));
     decision.events.push((entity(command, receipt), event));
@@ -114,11 +168,32 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
             kept.names = names(check, policy);
             Some((Stored::Check(kept), CHECK_KEPT_S))
         }
-        Reply::Effect(effect) => Some((Stored::Effect(*effect), KEPT_S)),
-        Reply::Declared(declared) => Some((Stored::Declared(*declared), KEPT_S)),
+        Reply::Effect(effect) => Some((Stored::Effect((*effect).into()), KEPT_S)),
+        Reply::Declared(declared) => Some((declaration(*declared), KEPT_S)),
+        Reply::Claim(claim) => Some((Stored::Claim(claim.clone()), KEPT_S)),
+        Reply::Held(held) => Some((Stored::Held(held.clone()), KEPT_S)),
         Reply::Observed => Some((Stored::Observed, KEPT_S)),
         Reply::Refused(refusal) => Some((Stored::Refused(*refusal), KEPT_S)),
-        Reply::Conflict | Reply::NotFound | Reply::Capacity | Reply::Undeclared(_) => None,
+        Reply::Conflict
+        | Reply::NotFound
+        | Reply::Capacity
+        | Reply::Undeclared(_)
+        | Reply::Found(_)
+        | Reply::Shown(_) => None,
+    }
+}
+
+/// A declaration's result in the smallest form.
+const fn declaration(declared: DeclareReply) -> Stored {
+    match declared {
+        DeclareReply {
+            decision_id: Some(id),
+            ..
+        } => Stored::Contact(id),
+        DeclareReply {
+            claim: Some(claim), ..
+        } => Stored::Claimed(claim),
+        DeclareReply { accepted, .. } => Stored::Declared { accepted },
     }
 }
 
@@ -139,8 +214,21 @@ impl Stored {
     fn reply(&self) -> Reply {
         match self {
             Self::Check(check) => Reply::Check(check.clone()),
-            Self::Effect(effect) => Reply::Effect(*effect),
-            Self::Declared(declared) => Reply::Declared(*declared),
+            Self::Effect(effect) => Reply::Effect((*effect).into()),
+            Self::Declared { accepted } => Reply::Declared(DeclareReply {
+                accepted: *accepted,
+                ..DeclareReply::TURNED_DOWN
+            }),
+            Self::Contact(id) => Reply::Declared(DeclareReply {
+                decision_id: Some(*id),
+                ..DeclareReply::TAKEN
+            }),
+            Self::Claimed(claim) => Reply::Declared(DeclareReply {
+                claim: Some(*claim),
+                ..DeclareReply::TAKEN
+            }),
+            Self::Claim(claim) => Reply::Claim(claim.clone()),
+            Self::Held(held) => Reply::Held(held.clone()),
             Self::Observed => Reply::Observed,
             Self::Refused(refusal) => Reply::Refused(*refusal),
         }

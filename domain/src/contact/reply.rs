@@ -9,6 +9,8 @@ use smallvec::SmallVec;
 
 use crate::contact::claim::{ClaimKind, ClaimVia};
 use crate::contact::command::Direction;
+use crate::contact::directory::Target;
+use crate::contact::entity::ContactEntity;
 use crate::contact::name::PurposeId;
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Refusal, Verdict};
@@ -28,6 +30,14 @@ pub enum Reply {
     Declared(DeclareReply),
     /// The message was noted: one accepted item of `/v1/batch`.
     Observed,
+    /// A claim or a lock as it is now: 201 when it was asked for, 200 when it was given back.
+    Claim(Box<ClaimReply>),
+    /// Where a claim is; completes a release and never leaves the node.
+    Found(Target),
+    /// What an entity holds, for an operator.
+    Shown(Option<Box<ContactEntity>>),
+    /// 409 with the refusal's code: somebody else has it.
+    Held(Box<HeldReply>),
     /// 409 with the refusal's code.
     Refused(Refusal),
     /// 409 `idempotency_conflict`: the key was used for another request.
@@ -57,6 +67,10 @@ impl Reply {
             Self::Declared(declared) if declared.accepted => ("accepted", "none"),
             Self::Declared(_) => ("turned_down", "none"),
             Self::Observed => ("observed", "none"),
+            Self::Claim(_) => ("claim", "none"),
+            Self::Found(_) => ("found", "none"),
+            Self::Shown(_) => ("shown", "none"),
+            Self::Held(held) => ("refused", held.refusal.slug()),
             Self::Refused(refusal) => ("refused", refusal.slug()),
             Self::Conflict => ("refused", "idempotency_conflict"),
             Self::NotFound => ("refused", "not_found"),
@@ -77,6 +91,10 @@ pub enum Member {
     GatewayId,
     /// `reason`.
     Reason,
+    /// `level`.
+    Level,
+    /// `source`: an ownership source.
+    Source,
 }
 
 impl Member {
@@ -88,6 +106,8 @@ impl Member {
             Self::Channel => "channel",
             Self::GatewayId => "gateway_id",
             Self::Reason => "reason",
+            Self::Level => "level",
+            Self::Source => "source",
         }
     }
 }
@@ -296,4 +316,58 @@ pub struct DeclareReply {
     pub accepted: bool,
     /// The decision a `contact.made` was recorded under.
     pub decision_id: Option<Id>,
+    /// The claim or lock that was made or given back.
+    pub claim: Option<ClaimedRef>,
+}
+
+impl DeclareReply {
+    /// The machines did not take it.
+    pub const TURNED_DOWN: Self = Self {
+        accepted: false,
+        decision_id: None,
+        claim: None,
+    };
+
+    /// The machines took it, and there is nothing more to say.
+    pub const TAKEN: Self = Self {
+        accepted: true,
+        ..Self::TURNED_DOWN
+    };
+}
+
+/// A claim's name and epoch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimedRef {
+    /// Its id.
+    pub id: Id,
+    /// Its epoch.
+    pub epoch: u64,
+}
+
+/// A claim or a lock as it is now (Appendix A, OwnershipClaim).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ClaimReply {
+    /// Its id.
+    pub claim_id: Id,
+    /// Its epoch.
+    pub epoch: u64,
+    /// Its holder.
+    pub holder: Text,
+    /// What it is.
+    pub kind: ClaimKind,
+    /// Its level's name.
+    pub level: Text,
+    /// Until when; not later than now when it has ended.
+    pub valid_until: Timestamp,
+}
+
+/// Who has what was asked for (§9, §10).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HeldReply {
+    /// `lease_held` or `task_locked`.
+    pub refusal: Refusal,
+    /// Its holder.
+    pub holder: Text,
+    /// Until when.
+    pub until: Timestamp,
 }

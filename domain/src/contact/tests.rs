@@ -81,6 +81,13 @@ impl World {
 
     /// Runs a command, with everything that must hold around it.
     fn run(&mut self, command: &Command) -> Reply {
+        if let Some(look_up) = Contact::look_up(command) {
+            let found = self.run(&look_up);
+            return match Contact::looked_up(command.clone(), found) {
+                Ok(complete) => self.run(&complete),
+                Err(reply) => reply,
+            };
+        }
         let decision = self.decide(command);
         let keys = Contact::keys(command);
         for (key, event) in &decision.events {
@@ -177,7 +184,9 @@ impl World {
             let has_claims = |known: &ContactEntity| match known {
                 ContactEntity::Customer(customer) => !customer.claims.is_empty(),
                 ContactEntity::Object(_) => true,
-                ContactEntity::Effect(_) | ContactEntity::Receipt(_) => false,
+                ContactEntity::Effect(_)
+                | ContactEntity::Receipt(_)
+                | ContactEntity::Directory(_) => false,
             };
             if let Some((_, known)) = self.entities.get(key)
                 && !has_claims(known)
@@ -298,6 +307,8 @@ fn claim_of(holder: &str, epoch: u64) -> Claim {
         until: NOON.plus_s(HOUR_S),
         epoch,
         intents: Vec::new(),
+        observed_at: NOON,
+        named_at: NOON,
     }
 }
 
@@ -311,6 +322,9 @@ fn lock_of(holder: &str, task: &str, epoch: u64) -> TaskLock {
         since: NOON,
         until: NOON.plus_s(HOUR_S),
         epoch,
+        level: Text::from("agent_active"),
+        accepted_at: NOON,
+        named_at: NOON,
     }
 }
 

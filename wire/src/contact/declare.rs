@@ -2,12 +2,14 @@
 //!
 //! The envelope is read first and keeps `detail` as text; the kind says how to read that.
 
+use crate::contact::claims::INTENTS_MAX;
 use crate::contact::effects::EffectOutcome;
 use crate::contact::subject::{Handle, ObjectRef};
 use crate::json::Object;
 use crate::read::{List, request};
 use crate::value::{
-    Attempt, Instant, Label, LongLabel, Name, Raw, TimeOfDay, Uuid, Weekday, Zone, one_of,
+    Attempt, DeclaredEpoch, Instant, Label, LeaseSeconds, LongLabel, Name, Raw, TimeOfDay, Uuid,
+    Weekday, Zone, one_of,
 };
 
 request! {
@@ -128,6 +130,38 @@ request! {
     }
 }
 
+request! {
+    /// The customer or record is taken.
+    LeaseDetail<'a> {
+        /// For how many seconds; the space's rules may shorten it.
+        lease_s: required LeaseSeconds,
+        /// How strictly; the least strict level when left out.
+        level: optional Name<'a>,
+        /// What others may still do.
+        intents: defaulted List<Name<'a>, 0, INTENTS_MAX>,
+    }
+}
+
+request! {
+    /// A claim is given back.
+    ReleaseDetail {
+        /// Which.
+        claim_id: required Uuid,
+        /// The epoch that its last answer had.
+        epoch: required DeclaredEpoch,
+    }
+}
+
+request! {
+    /// A task of the record is taken.
+    TaskLockDetail<'a> {
+        /// For how many seconds; the space's rules may shorten it.
+        lease_s: required LeaseSeconds,
+        /// The task.
+        task: required Name<'a>,
+    }
+}
+
 /// The answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct DeclareResult {
@@ -135,6 +169,8 @@ pub struct DeclareResult {
     pub accepted: bool,
     /// The decision a contact was recorded under.
     pub decision_id: Option<[u8; 16]>,
+    /// The claim or lock that was made or given back, and its epoch.
+    pub claim: Option<([u8; 16], u64)>,
 }
 
 impl DeclareResult {
@@ -144,6 +180,10 @@ impl DeclareResult {
         object.boolean("accepted", self.accepted);
         if let Some(id) = &self.decision_id {
             object.uuid("decision_id", id);
+        }
+        if let Some((id, epoch)) = &self.claim {
+            object.uuid("claim_id", id);
+            object.number("epoch", *epoch);
         }
         object.close();
     }

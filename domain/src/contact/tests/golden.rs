@@ -6,22 +6,25 @@ use std::fmt::Write;
 use serde::Serialize;
 use smallvec::smallvec;
 
-use super::claim_of;
+use super::{claim_of, lock_of};
 use crate::contact::Contact;
+use crate::contact::claim::{Claim, ClaimKind};
 use crate::contact::command::{Direction, EffectKind, Route, Settlement};
+use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::event::{
-    ContactCounted, ContactMade, EffectReserved, EffectSettled, Event, MessageSeen,
+    ClaimReleased, ContactCounted, ContactMade, EffectReserved, EffectSettled, Event, MessageSeen,
     SuppressionLifted, TokenSeen,
 };
 use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
-use crate::contact::note::{Note, Noted};
+use crate::contact::note::{Fact, Note, Noted};
 use crate::contact::reason::{Reason, Refusal, Verdict};
-use crate::contact::receipt::{Receipt, Stored};
-use crate::contact::reply::{DeclareReply, EffectReply, EffectState};
+use crate::contact::receipt::{Receipt, Stored, StoredEffect};
+use crate::contact::reply::{ClaimReply, ClaimedRef, EffectReply, EffectState, HeldReply};
 use crate::contact::suppression::Suppression;
+use crate::contact::text::Text;
 use crate::contact::window::Window;
 use crate::ids::Id;
-use crate::key::Kind;
+use crate::key::{KeyHash, Kind};
 use crate::machine::Machine;
 use crate::time::Timestamp;
 
@@ -35,14 +38,7 @@ fn hex(value: &impl Serialize) -> String {
 
 fn events() -> Vec<Event> {
     let (id, at) = (Id([0xab; 16]), Timestamp(1));
-    let receipt = |stored| {
-        Event::ReceiptKept(Box::new(Receipt {
-            fingerprint: [0xcd; 16],
-            until: at,
-            stored,
-        }))
-    };
-    vec![
+    let mut events = vec![
         Event::EffectReserved(EffectReserved {
             kind: EffectKind::ExternalAction,
             attempt: 2,
@@ -87,22 +83,64 @@ fn events() -> Vec<Event> {
             occurred_at: at,
             keep_hours: 24,
         }),
-        receipt(Stored::Effect(EffectReply {
+    ];
+    events.extend(outcomes());
+    events.extend([
+        Event::ClaimAccepted(Box::new(golden_claim())),
+        Event::LockTaken(Box::new(lock_of("h", "t", 7))),
+        Event::ClaimReleased(ClaimReleased { id, at }),
+        Event::RowWritten(DirectoryRow {
+            target: Target::Object(KeyHash([0xcd; 16])),
+            until: at,
+        }),
+    ]);
+    events
+}
+
+/// One receipt of each kind of outcome but a check's.
+fn outcomes() -> Vec<Event> {
+    let (id, at) = (Id([0xab; 16]), Timestamp(1));
+    let receipt = |stored| {
+        Event::ReceiptKept(Box::new(Receipt {
+            fingerprint: [0xcd; 16],
+            until: at,
+            source: SourceId(3),
+            stored,
+        }))
+    };
+    vec![
+        receipt(Stored::Effect(StoredEffect::from(EffectReply {
             created: true,
             state: EffectState::UnknownOutcome,
             attempt: 1,
             reserved_at: at,
             done_at: None,
-        })),
-        receipt(Stored::Declared(DeclareReply {
-            accepted: true,
-            decision_id: Some(id),
-        })),
+        }))),
+        receipt(Stored::Declared { accepted: true }),
         receipt(Stored::Observed),
         receipt(Stored::Refused(Refusal::InvalidTransition)),
+        receipt(Stored::Contact(id)),
+        receipt(Stored::Claimed(ClaimedRef { id, epoch: 7 })),
+        receipt(Stored::Claim(Box::new(ClaimReply {
+            claim_id: id,
+            epoch: 7,
+            holder: Text::from("h"),
+            kind: ClaimKind::TaskLock,
+            level: Text::from("l"),
+            valid_until: at,
+        }))),
+        receipt(Stored::Held(Box::new(HeldReply {
+            refusal: Refusal::TaskLocked,
+            holder: Text::from("h"),
+            until: at,
+        }))),
     ]
 }
 
+const CLAIM: &str = "010101010101010101010101010101010001610c6167656e745f616374697665\
+                     04066167656e7473000204060100080a";
+const LOCK: &str = "0707070707070707070707070707070701680174066167656e74738098f2f99a\
+                    6780d2a9fd9a67070c6167656e745f6163746976658098f2f99a678098f2f99a67";
 const ID: &str = "abababababababababababababababab";
 const FINGERPRINT: &str = "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
 
@@ -117,10 +155,18 @@ fn events_keep_their_bytes() {
         format!("05{ID}0300000802010401a80ae8020103555443"),
         format!("06{ID}02"),
         "07060218".to_owned(),
-        format!("08{FINGERPRINT}02010103010200"),
-        format!("08{FINGERPRINT}02020101{ID}"),
-        format!("08{FINGERPRINT}0203"),
-        format!("08{FINGERPRINT}020402"),
+        format!("08{FINGERPRINT}02030102ffffffffffffffffff01010301"),
+        format!("08{FINGERPRINT}02030201"),
+        format!("08{FINGERPRINT}020303"),
+        format!("08{FINGERPRINT}02030402"),
+        format!("08{FINGERPRINT}020305{ID}"),
+        format!("08{FINGERPRINT}020306{ID}07"),
+        format!("08{FINGERPRINT}020307{ID}07016802016c02"),
+        format!("08{FINGERPRINT}02030804016802"),
+        format!("09{CLAIM}"),
+        format!("0a{LOCK}"),
+        format!("0b{ID}02"),
+        format!("0c01{FINGERPRINT}02"),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);
@@ -137,8 +183,9 @@ fn notes_keep_their_bytes() {
         purpose: Some(PurposeId(5)),
         channel: None,
         direction: Some(Direction::Outbound),
+        facts: smallvec![(Fact::Used, 3)],
     };
-    assert_eq!(hex(&note), format!("050301{ID}0003010c0105000101"));
+    assert_eq!(hex(&note), format!("050301{ID}0003010c0105000101010006"));
     let others = [
         Noted::Accepted,
         Noted::AcceptedTokenReused,
@@ -150,18 +197,40 @@ fn notes_keep_their_bytes() {
 
 #[test]
 fn empty_entities_keep_their_bytes() {
-    let kinds = [Kind::Effect, Kind::Customer, Kind::Object, Kind::Receipt];
+    let kinds = [
+        Kind::Effect,
+        Kind::Customer,
+        Kind::Object,
+        Kind::Receipt,
+        Kind::Directory,
+    ];
     let found = kinds.map(|kind| hex(&Contact::empty(kind)));
-    let receipt = format!("03{}{}03", "00".repeat(16), "ff".repeat(9) + "01");
-    let wanted = ["0000000000000002", "0100000000000000", "020000", &receipt];
+    let receipt = format!("03{}{}0003", "00".repeat(16), "ff".repeat(9) + "01");
+    let row = format!("0400{}{}", "00".repeat(16), "ff".repeat(9) + "01");
+    let wanted = [
+        "0000000000000002",
+        "0100000000000000",
+        "020000",
+        &receipt,
+        &row,
+    ];
     assert_eq!(found, wanted);
+}
+
+fn golden_claim() -> Claim {
+    Claim {
+        since: Timestamp(1),
+        accepted_at: Timestamp(2),
+        until: Timestamp(3),
+        observed_at: Timestamp(4),
+        named_at: Timestamp(5),
+        ..claim_of("a", 1)
+    }
 }
 
 #[test]
 fn claims_keep_their_bytes() {
-    let mut claim = claim_of("a", 1);
-    (claim.since, claim.accepted_at, claim.until) = (Timestamp(1), Timestamp(2), Timestamp(3));
-    let id = "01".repeat(16);
-    let texts = "01610c6167656e745f61637469766504066167656e7473";
-    assert_eq!(hex(&claim), format!("{id}00{texts}000204060100"));
+    let claim = golden_claim();
+    assert_eq!(hex(&claim), CLAIM);
+    assert_eq!(hex(&lock_of("h", "t", 7)), LOCK);
 }

@@ -158,6 +158,12 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
             };
             Due::Plain(Reply::Observed, Noted::Accepted, vec![change])
         }
+        Body::ClaimTarget(_)
+        | Body::ObserveOwner(_)
+        | Body::LockTask(_)
+        | Body::ReleaseClaim(_)
+        | Body::FindClaim(_)
+        | Body::Show(_) => unreachable!("the workload does not ask this yet"),
     }
 }
 
@@ -171,7 +177,7 @@ fn taken(changes: &[Change]) -> Noted {
 fn declared(accepted: bool) -> Reply {
     Reply::Declared(DeclareReply {
         accepted,
-        decision_id: None,
+        ..DeclareReply::TURNED_DOWN
     })
 }
 

@@ -1,0 +1,62 @@
+//! Directory rows: from the id of a claim to the customer or object it is on.
+//!
+//! Here: the row entity (`ARCHITECTURE.md`, directory row). It is written in the record that hands
+//! the id out and never changes. Not here: whether the claim is still there; its entity knows.
+
+use serde::{Deserialize, Serialize};
+
+use crate::contact::key;
+use crate::ids::Id;
+use crate::key::{EntityKey, KeyHash, Kind, SpaceId};
+use crate::time::Timestamp;
+
+/// How long an id leads to its claim, in seconds: for as long as a claim may be renewed under it,
+/// the longest lease, and the time an ended claim is remembered.
+pub const KEPT_S: i64 = RENEWED_S + 2 * 86_400;
+
+/// For how long a claim keeps its id through renewals, in seconds. A renewal after that hands out a
+/// new id, so that rows need not live for ever.
+pub const RENEWED_S: i64 = 90 * 86_400;
+
+/// What a claim is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Target {
+    /// A customer.
+    Customer(KeyHash),
+    /// An object.
+    Object(KeyHash),
+}
+
+impl Target {
+    /// The entity's name.
+    #[must_use]
+    pub const fn key(self, space: SpaceId) -> EntityKey {
+        match self {
+            Self::Customer(hash) => key(space, Kind::Customer, hash),
+            Self::Object(hash) => key(space, Kind::Object, hash),
+        }
+    }
+}
+
+/// One row.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DirectoryRow {
+    /// Where the id leads.
+    pub target: Target,
+    /// Until when it is kept.
+    pub until: Timestamp,
+}
+
+impl DirectoryRow {
+    /// The row before its first event: over since ever.
+    pub(super) const EMPTY: Self = Self {
+        target: Target::Customer(KeyHash([0; 16])),
+        until: Timestamp(i64::MIN),
+    };
+}
+
+/// The name of an id's row.
+#[must_use]
+pub const fn row_key(space: SpaceId, id: Id) -> EntityKey {
+    key(space, Kind::Directory, KeyHash(id.0))
+}

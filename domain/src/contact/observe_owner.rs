@@ -1,0 +1,61 @@
+//! An ownership source says who has a customer or an object (`docs/spec/contact.md` §9).
+//!
+//! Here: an observation is never turned down; it takes the place of what the same source said about
+//! the target, unless it is older than that. Not here: which of several claims governs (`claim`).
+
+use crate::contact::Contact;
+use crate::contact::claim::{Claim, ClaimVia, answer};
+use crate::contact::claim_target::{begun, taken};
+use crate::contact::command::{Command, ObserveOwner};
+use crate::contact::entity::ContactEntity;
+use crate::contact::note::Noted;
+use crate::contact::policy::Policy;
+use crate::contact::reply::{Member, Reply};
+use crate::machine::{Context, Decision, Entities};
+
+/// Decides an observation.
+pub(super) fn decide(
+    entities: &Entities<'_, ContactEntity>,
+    command: &Command,
+    observe: &ObserveOwner,
+    context: &Context<'_, Policy>,
+) -> Decision<Contact> {
+    let now = context.now;
+    let seen = &observe.claim;
+    let Some((rank, level)) = context.policy.level(seen.level.as_deref()) else {
+        return Decision::read(Reply::Undeclared(Member::Level));
+    };
+    let Some(source) = context.policy.ownership_source(&seen.source) else {
+        return Decision::read(Reply::Undeclared(Member::Source));
+    };
+    let observed_at = observe.observed_at.unwrap_or(now).min(now);
+    let entity = seen.target.key(command.space);
+    let view = entities.view(&entity);
+    let known = view.entity.map_or(&[][..], ContactEntity::claims);
+    let last = known
+        .iter()
+        .filter(|claim| claim.via != ClaimVia::Declaration && claim.source == seen.source)
+        .max_by_key(|claim| claim.epoch);
+    if let Some(last) = last.filter(|last| observed_at < last.observed_at) {
+        return answer::stands(command, last, Noted::NothingToChange);
+    }
+    let before = last.filter(|last| last.is_live(now));
+    if before.is_none() && context.full {
+        return Decision::read(Reply::Capacity);
+    }
+    let lease_s = seen.lease_s.min(source.max_validity_s);
+    let accepted = Claim {
+        level: level.clone(),
+        rank,
+        via: ClaimVia::Worker,
+        until: now.plus_s(i64::from(lease_s)),
+        epoch: view.next_version,
+        observed_at,
+        ..begun(seen, before, now)
+    };
+    let events = taken(command, (entity, seen), before, &accepted);
+    Decision {
+        events,
+        ..answer::stands(command, &accepted, Noted::Accepted)
+    }
+}

@@ -1,0 +1,86 @@
+//! `POST /v1/coordination/claims` and `/claims/{claim_id}/release`.
+
+use crate::contact::subject::{Handle, ObjectRef};
+use crate::json::Object;
+use crate::read::{List, request};
+use crate::value::{AnyInteger, Instant, Label, LeaseSeconds, Name, one_of};
+
+/// Most intents that a claim allows others, by the contract.
+pub const INTENTS_MAX: usize = 20;
+
+request! {
+    /// Somebody takes a customer, an object or a task of an object.
+    ClaimRequest<'a> {
+        /// What is taken.
+        kind: required ClaimKind,
+        /// By whom.
+        holder: required Label<'a>,
+        /// For how many seconds; the space's rules may shorten it.
+        lease_s: required LeaseSeconds,
+        /// What others may still do.
+        intents: defaulted List<Name<'a>, 0, INTENTS_MAX>,
+        /// How strictly; the least strict level when left out.
+        level: optional Name<'a>,
+        /// The customer.
+        subject: optional Handle<'a>,
+        /// The record.
+        object: optional ObjectRef<'a>,
+        /// The task of the record, for a task lock.
+        task: optional Name<'a>,
+        /// The ownership source that reports it; left out by who takes it.
+        source: optional Name<'a>,
+        /// When what the source reports was so; now when left out.
+        observed_at: optional Instant,
+    }
+}
+
+one_of! {
+    /// What is taken.
+    ClaimKind: "one of `owner`, `case`, `task_lock`" {
+        /// The customer or record.
+        Owner = "owner",
+        /// The customer or record, for a case.
+        Case = "case",
+        /// One task of a record.
+        TaskLock = "task_lock",
+    }
+}
+
+request! {
+    /// A claim is given back.
+    ClaimRelease {
+        /// The epoch that the claim's last answer had.
+        epoch: required AnyInteger,
+    }
+}
+
+/// The answer: a claim or lock as it is now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OwnershipClaim<'a> {
+    /// Its UUID.
+    pub claim_id: [u8; 16],
+    /// Its epoch.
+    pub epoch: u64,
+    /// Its holder.
+    pub holder: &'a str,
+    /// `owner`, `case` or `task_lock`.
+    pub kind: &'static str,
+    /// Its level.
+    pub level: &'a str,
+    /// Until when, in milliseconds since 1970.
+    pub valid_until: i64,
+}
+
+impl OwnershipClaim<'_> {
+    /// Writes it.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let mut object = Object::open(out);
+        object.uuid("claim_id", &self.claim_id);
+        object.number("epoch", self.epoch);
+        object.text("holder", self.holder);
+        object.word("kind", self.kind);
+        object.text("level", self.level);
+        object.instant("valid_until", self.valid_until);
+        object.close();
+    }
+}
