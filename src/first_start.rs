@@ -74,7 +74,7 @@ pub(crate) fn make(registry: &mut Registry, show: impl FnOnce(&Made)) -> Result<
 }
 
 /// The block of a first start. It is the only place the keys are ever shown.
-pub(crate) fn block(made: &Made, data: Option<&Path>, address: SocketAddr) -> String {
+pub(crate) fn block(made: &Made, data: Option<&Path>, address: SocketAddr, tls: bool) -> String {
     let home = data.map_or_else(
         || "made, in memory only,".to_owned(),
         |data| format!("made {} with", data.display()),
@@ -93,13 +93,13 @@ Keep them: they are stored as keyed hashes and never shown again. Ask the first 
 {curl}
 ",
         space = made.space,
-        curl = curl_line(address, source),
+        curl = curl_line(address, tls, source),
     )
 }
 
 /// A question that works as pasted. `key` is a key's text or a shell variable.
-pub(crate) fn curl_line(address: SocketAddr, key: &str) -> String {
-    let url = url(address);
+pub(crate) fn curl_line(address: SocketAddr, tls: bool, key: &str) -> String {
+    let url = url(address, tls);
     format!(
         "curl -sS {url}/v1/coordination/check -H \"Authorization: Bearer {key}\" \
          -H 'Content-Type: application/json' -d '{{\"agent\":\"closing\",\"intent\":\"follow_up\",\
@@ -109,7 +109,7 @@ pub(crate) fn curl_line(address: SocketAddr, key: &str) -> String {
 }
 
 /// Where this machine reaches the server: a server that listens everywhere is at home on loopback.
-pub(crate) fn url(address: SocketAddr) -> String {
+pub(crate) fn url(address: SocketAddr, tls: bool) -> String {
     let mut near = address;
     if address.ip().is_unspecified() {
         near.set_ip(match address {
@@ -117,7 +117,8 @@ pub(crate) fn url(address: SocketAddr) -> String {
             SocketAddr::V6(_) => std::net::Ipv6Addr::LOCALHOST.into(),
         });
     }
-    format!("http://{near}")
+    let scheme = if tls { "https" } else { "http" };
+    format!("{scheme}://{near}")
 }
 
 #[cfg(test)]
@@ -126,7 +127,7 @@ mod tests {
 
     #[test]
     fn the_line_is_one_line_of_valid_json() {
-        let line = curl_line("0.0.0.0:7440".parse().unwrap(), "$INTERLOCK_KEY");
+        let line = curl_line("0.0.0.0:7440".parse().unwrap(), false, "$INTERLOCK_KEY");
         assert!(line.starts_with("curl -sS http://127.0.0.1:7440/v1/coordination/check "));
         assert!(!line.contains('\n'));
         let body = line.split("-d '").nth(1).unwrap().trim_end_matches('\'');

@@ -21,20 +21,20 @@ pub(crate) struct Reserved {
     _socket: OwnedFd,
 }
 
-/// Reads the setting.
+/// Reads the setting. `safe` when TLS is spoken there, or the operator takes what is not.
 ///
 /// # Errors
 /// When it is no address, or one that would carry keys in the clear.
-pub(crate) fn address(listen: &str, insecure_http: bool) -> Result<SocketAddr, Stop> {
+pub(crate) fn address(listen: &str, safe: bool) -> Result<SocketAddr, Stop> {
     let address: SocketAddr = listen.parse().map_err(|_| {
         let message =
             format!("listen {listen}: not an address and a port (such as 127.0.0.1:7440)");
         Stop::new(Exit::Listen, message)
     })?;
-    if !address.ip().to_canonical().is_loopback() && !insecure_http {
+    if !address.ip().to_canonical().is_loopback() && !safe {
         let message = format!(
             "listen {address}: beyond loopback keys and answers would cross the network in the \
-             clear; put a TLS proxy before a loopback address, or say --insecure-http"
+             clear; give --tls-cert and --tls-key, or say --insecure-http"
         );
         return Err(Stop::new(Exit::Listen, message));
     }

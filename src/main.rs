@@ -19,6 +19,7 @@ mod seed;
 mod serve;
 mod signals;
 mod telemetry;
+mod tls;
 mod wiring;
 
 use std::process::ExitCode;

@@ -21,7 +21,8 @@ use crate::exit::{Exit, Stop};
 use crate::memory_watch::MemoryWatch;
 use crate::registry::Registry;
 use crate::serve::{counted, found, ready_line};
-use crate::signals::Signals;
+use crate::signals::{Asked, Signals};
+use crate::tls::Tls;
 use crate::wiring::{self, Opened};
 use crate::{first_start, telemetry};
 
@@ -35,6 +36,8 @@ pub(crate) struct Start {
     pub(crate) config: Config,
     /// Where to listen.
     pub(crate) address: SocketAddr,
+    /// What TLS is spoken with; `None` in the clear.
+    pub(crate) tls: Option<Arc<Tls>>,
     /// The log.
     pub(crate) opened: Opened,
     /// The spaces.
@@ -74,7 +77,7 @@ impl Running {
     /// # Errors
     /// When a group, a thread or the address is refused.
     pub(crate) fn start(mut start: Start) -> Result<Self, Stop> {
-        let signals = Signals::take()?;
+        let signals = Signals::take(start.tls.is_some())?;
         let clock = start.clock.clone();
         let options = wiring::node_options(&start.config, start.accept, start.recovery_hold);
         let log = Arc::clone(&start.opened.log);
@@ -83,7 +86,8 @@ impl Running {
             .map_err(wiring::start_refused)?;
         let stopping = Arc::new(AtomicBool::new(false));
         let state = wiring::api_state(&node, &start, &stopping);
-        let listen = wiring::listen_options(&start.config, start.address);
+        let mut listen = wiring::listen_options(&start.config, start.address);
+        listen.tls = start.tls.as_deref().map(Tls::config);
         let (server, _) = interlock_api::server(state, &listen).map_err(|error| {
             let message = format!("listen {}: {error}", start.address);
             Stop::new(Exit::Listen, message)
@@ -106,12 +110,15 @@ impl Running {
     /// # Errors
     /// Why it could not go on.
     pub(crate) async fn serve(mut self) -> Result<(), Stop> {
-        let url = first_start::url(self.start.address);
+        let url = first_start::url(self.start.address, self.start.tls.is_some());
         say(&format!("listening {url} rebuilding"));
         let ending = self.until_ending().await;
         self.stopping.store(true, Ordering::Relaxed);
         match ending {
-            Ending::Signal(name) => self.drain(name).await,
+            Ending::Signal(name) => {
+                self.notice(name).await?;
+                self.drain(name).await
+            }
             Ending::Failure(failure) => {
                 // What waits has been answered with 503; it only has to leave.
                 rt::time::timeout(LAST_WORDS, self.server.stop(true))
@@ -128,7 +135,10 @@ impl Running {
         loop {
             tokio::select! {
                 biased;
-                name = self.signals.next() => return Ending::Signal(name),
+                asked = self.signals.next() => match asked {
+                    Asked::End(name) => return Ending::Signal(name),
+                    Asked::Renew => self.renew(),
+                },
                 failure = self.node.failed() => return Ending::Failure(failure),
                 ended = &mut self.served => return Ending::Server(format!("{ended:?}")),
                 Some(report) = self.node.recovered(), if !recovered => {
@@ -139,11 +149,25 @@ impl Running {
         }
     }
 
+    /// Reads the certificate again, on a thread that may block.
+    fn renew(&self) {
+        let Some(tls) = self.start.tls.clone() else {
+            return;
+        };
+        let renewal = rt::task::spawn_blocking(move || match tls.renew() {
+            Ok(()) => tracing::info!("SIGHUP: new connections get the certificate as it is now"),
+            Err(why) => tracing::warn!("SIGHUP: the certificate stays as it was: {why}"),
+        });
+        // It ends by itself.
+        drop(renewal);
+    }
+
     fn announce(&self, report: RecoveryReport) {
         let Start {
             opened,
             registry,
             address,
+            tls,
             clock,
             ..
         } = &self.start;
@@ -156,9 +180,35 @@ impl Running {
                 records = counted(report.records, "record"),
                 millis = clock.mono().0 / 1_000_000,
             ));
-            say(&first_start::curl_line(*address, "$INTERLOCK_KEY"));
+            say(&first_start::curl_line(
+                *address,
+                tls.is_some(),
+                "$INTERLOCK_KEY",
+            ));
         }
-        say(&ready_line(*address, self.shards, opened, clock.is_test()));
+        let tls = tls.is_some();
+        say(&ready_line(
+            *address,
+            tls,
+            self.shards,
+            opened,
+            clock.is_test(),
+        ));
+    }
+
+    /// Goes on for the notice of the settings; `/readyz` says already that the node stops.
+    async fn notice(&mut self, name: &'static str) -> Result<(), Stop> {
+        let notice = Duration::from_secs(self.start.config.server.stopping_notice_s);
+        if notice.is_zero() {
+            return Ok(());
+        }
+        tracing::info!("{name}: stopping, the address closes in {notice:?}");
+        tokio::select! {
+            biased;
+            failure = self.node.failed() => Err(wiring::went_down(&failure)),
+            never = self.signals.end_at_next() => match never {},
+            () = rt::time::sleep(notice) => Ok(()),
+        }
     }
 
     /// Takes no more, answers what is in flight, writes what was decided.

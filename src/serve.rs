@@ -9,7 +9,7 @@
 //! ready.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -20,10 +20,12 @@ use interlock_storage::Log;
 use crate::config::Config;
 use crate::console::say;
 use crate::exit::{Exit, Stop};
-use crate::listen::{self, Reserved};
+use crate::first_start::Made;
+use crate::listen;
 use crate::registry::Registry;
 use crate::running::{self, Running};
 use crate::seed::Seed;
+use crate::tls::Tls;
 use crate::wiring::{self, Opened};
 use crate::{data_dir, first_start, secret, telemetry};
 
@@ -39,6 +41,12 @@ pub(crate) struct Args {
     /// The address to listen on ([server] listen).
     #[arg(long, value_name = "ADDR")]
     listen: Option<String>,
+    /// The certificate in PEM; the server then speaks TLS ([server] tls_cert).
+    #[arg(long, value_name = "FILE")]
+    tls_cert: Option<PathBuf>,
+    /// Its private key in PEM ([server] tls_key).
+    #[arg(long, value_name = "FILE")]
+    tls_key: Option<PathBuf>,
     /// How many shards decide ([shards] count).
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
     shards: Option<u64>,
@@ -75,9 +83,14 @@ fn instant(text: &str) -> Result<Timestamp, String> {
 /// Why it could not start, or could not go on.
 pub(crate) fn run(args: &Args) -> Result<(), Stop> {
     let config = settings(args)?;
-    let address = listen::address(&config.server.listen, args.insecure_http)?;
+    let tls = Tls::load(&config.server)?;
+    let safe = tls.is_some() || args.insecure_http;
+    let address = listen::address(&config.server.listen, safe)?;
     let seed = args.seed.as_deref().map(Seed::load).transpose()?;
     telemetry::start_log(&config.telemetry)?;
+    if let Some(tls) = &tls {
+        tls.warn_of_open_key();
+    }
     let metrics = telemetry::start_metrics()?;
     let reserved = listen::reserve(address)?;
     data_dir::close_to_others();
@@ -85,10 +98,18 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
     let clock = args
         .test_clock
         .map_or_else(NodeClock::system, NodeClock::test);
-    let (opened, registry) = open(&config, args, seed.as_ref(), &reserved)?;
+    let (opened, registry) = open(&config, args, seed.as_ref(), |made, data| {
+        say(&first_start::block(
+            made,
+            data,
+            reserved.address,
+            tls.is_some(),
+        ));
+    })?;
     let start = running::Start {
         config,
         address: reserved.address,
+        tls: tls.map(Arc::new),
         opened,
         registry,
         metrics,
@@ -111,9 +132,15 @@ fn settings(args: &Args) -> Result<Config, Stop> {
     if let Some(shards) = args.shards {
         config.shards.count = shards;
     }
-    if let Some(data) = &args.data {
-        config.storage.data_dir = data.to_str().map(str::to_owned).ok_or_else(|| {
-            let message = format!("data directory {}: not in UTF-8", data.display());
+    let paths = [
+        (&args.data, &mut config.storage.data_dir, "data directory"),
+        (&args.tls_cert, &mut config.server.tls_cert, "tls_cert"),
+        (&args.tls_key, &mut config.server.tls_key, "tls_key"),
+    ];
+    for (flag, setting, what) in paths {
+        let Some(path) = flag else { continue };
+        *setting = path.to_str().map(str::to_owned).ok_or_else(|| {
+            let message = format!("{what} {}: not in UTF-8", path.display());
             Stop::new(Exit::Usage, message)
         })?;
     }
@@ -125,7 +152,7 @@ fn open(
     config: &Config,
     args: &Args,
     seed: Option<&Seed>,
-    reserved: &Reserved,
+    show: impl FnOnce(&Made, Option<&Path>),
 ) -> Result<(Opened, Registry), Stop> {
     let opened = wiring::open_log(&config.storage, args.accept_truncation)?;
     for line in &opened.notes {
@@ -145,9 +172,7 @@ fn open(
         }
         None if registry.spaces() == 0 => {
             let data = opened.data.as_deref();
-            first_start::make(&mut registry, |made| {
-                say(&first_start::block(made, data, reserved.address));
-            })?;
+            first_start::make(&mut registry, |made| show(made, data))?;
         }
         None => {}
     }
@@ -177,6 +202,7 @@ pub(crate) fn counted(number: u64, noun: &str) -> String {
 /// The last line of a start.
 pub(crate) fn ready_line(
     address: SocketAddr,
+    tls: bool,
     shards: u16,
     opened: &Opened,
     test_clock: bool,
@@ -189,7 +215,7 @@ pub(crate) fn ready_line(
     };
     format!(
         "ready {url} shards={shards} engine={engine} durability={durability}{clock}",
-        url = first_start::url(address),
+        url = first_start::url(address, tls),
         engine = capabilities.engine,
         durability = capabilities.durability,
     )

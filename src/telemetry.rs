@@ -51,7 +51,8 @@ pub(crate) fn start_log(settings: &Telemetry) -> Result<(), Stop> {
         .with_writer(std::io::stderr)
         .with_target(true);
     let started = if settings.log_format == "json" {
-        builder.json().try_init()
+        // A line's members stand at the top, so that `jq .request_id` finds them.
+        builder.json().flatten_event(true).try_init()
     } else {
         builder.with_ansi(false).try_init()
     };

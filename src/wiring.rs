@@ -210,6 +210,11 @@ fn size(setting: u64) -> usize {
     usize::try_from(setting).unwrap_or(usize::MAX)
 }
 
+/// A setting as a small number; every one that goes through here is bounded below it.
+fn small(setting: u64) -> u32 {
+    u32::try_from(setting).unwrap_or(u32::MAX)
+}
+
 /// The server's bounds on connections.
 pub(crate) fn listen_options(config: &Config, address: SocketAddr) -> ListenOptions {
     let workers = match size(config.server.http_workers) {
@@ -219,11 +224,12 @@ pub(crate) fn listen_options(config: &Config, address: SocketAddr) -> ListenOpti
     ListenOptions {
         addresses: vec![address],
         workers,
-        backlog: u32::try_from(config.server.backlog).unwrap_or(u32::MAX),
+        backlog: small(config.server.backlog),
         connections_per_worker_max: size(config.server.connections_per_worker_max),
         keep_alive_s: config.server.keep_alive_s,
         head_read_ms_max: config.deadlines.head_read_ms_max,
         shutdown_s_max: config.server.drain_s,
+        access_log: config.telemetry.access_log == "on",
         ..ListenOptions::default()
     }
 }
@@ -237,7 +243,9 @@ fn api_limits(config: &Config) -> ApiLimits {
         body_bytes_max: size(config.limits.body_bytes_max),
         batch_bytes_max: size(config.limits.batch_bytes_max),
         bodies_bytes_max: size(config.limits.bodies_bytes_max),
-        retry_after_s: u32::try_from(config.limits.retry_after_s).unwrap_or(u32::MAX),
+        retry_after_s: small(config.limits.retry_after_s),
+        commands_per_key_per_s: small(config.limits.commands_per_key_per_s),
+        burst_per_key_s: small(config.limits.burst_per_key_s),
     }
 }
 

@@ -1,8 +1,8 @@
 //! What a handler takes from a request: who sends it, its Idempotency-Key, its body.
 //!
-//! Here: the order of refusals that all routes share (401, 403, 404 feature off, then the request
-//! itself) and every bound on a body. Not here: what a body means. Nothing a client sends gets past
-//! this file unbounded.
+//! Here: the order of refusals that all routes share (401, 403, 404 feature off, 429, then the
+//! request itself) and every bound on a body. Not here: what a body means. Nothing a client sends
+//! gets past this file unbounded.
 
 use std::io::Read;
 use std::ops::Deref;
@@ -19,6 +19,7 @@ use crate::body_budget::{BodyBudget, Share};
 use crate::directory::{Caller, Directory, Scope};
 use crate::limits::ApiLimits;
 use crate::problem::Failure;
+use crate::rate::Rates;
 use crate::stopwatch::Stopwatch;
 
 /// The header of a request that may be repeated.
@@ -55,11 +56,42 @@ pub fn caller(request: &HttpRequest, directory: &Directory) -> Result<Caller, Fa
     })
 }
 
-/// Who sends a request to a coordination route.
+/// Who sends a request to a coordination route. It counts one command of the key's rate.
 ///
 /// # Errors
-/// 401, 403 or 404, in this order.
+/// 401, 403, 404 or 429, in this order.
 pub fn coordinating(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
+    let caller = permitted(request, directory)?;
+    take(request, &caller, 1)?;
+    Ok(caller)
+}
+
+/// Who sends a batch to a coordination route. What it counts of the key's rate is known later
+/// ([`take`]); a key that is ahead of its rate is refused before its body is read.
+///
+/// # Errors
+/// 401, 403, 404 or 429, in this order.
+pub fn coordinating_batch(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
+    let caller = permitted(request, directory)?;
+    if let Some(rates) = request.app_data::<web::Data<Rates>>() {
+        rates.look(caller.key.digest)?;
+    }
+    Ok(caller)
+}
+
+/// Takes so many commands of the rate of the caller's key.
+///
+/// # Errors
+/// 429 when the key is ahead of its rate.
+pub fn take(request: &HttpRequest, caller: &Caller, commands: usize) -> Result<(), Failure> {
+    match request.app_data::<web::Data<Rates>>() {
+        Some(rates) => rates.take(caller.key.digest, commands),
+        None => Ok(()),
+    }
+}
+
+/// Who sends a request to a coordination route, whatever the rate.
+fn permitted(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
     let caller = caller(request, directory)?;
     if !caller.key.has_scope(Scope::Coordinate) {
         return Err(Failure::new(

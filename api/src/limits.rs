@@ -1,6 +1,7 @@
 //! Every bound the edge keeps, with its unit and default.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 /// Bounds on requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -21,6 +22,10 @@ pub struct ApiLimits {
     pub bodies_bytes_max: usize,
     /// What a client is told to wait after a 503, in seconds.
     pub retry_after_s: u32,
+    /// Commands a key may send a second on average; 0: as many as it likes.
+    pub commands_per_key_per_s: u32,
+    /// How many seconds of that rate a key may send at once after a pause.
+    pub burst_per_key_s: u32,
 }
 
 impl Default for ApiLimits {
@@ -34,12 +39,14 @@ impl Default for ApiLimits {
             batch_bytes_max: 4 * 1024 * 1024,
             bodies_bytes_max: 256 * 1024 * 1024,
             retry_after_s: 1,
+            commands_per_key_per_s: 0,
+            burst_per_key_s: 1,
         }
     }
 }
 
 /// Where and how the server listens.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct ListenOptions {
     /// Addresses to bind; port 0 takes a free one.
     pub addresses: Vec<SocketAddr>,
@@ -57,6 +64,10 @@ pub struct ListenOptions {
     pub disconnect_ms_max: u64,
     /// How long requests under way may take once the server stops, in seconds.
     pub shutdown_s_max: u64,
+    /// Whether a line at `info` tells of every request.
+    pub access_log: bool,
+    /// TLS with certificate and key; without it HTTP goes in the clear.
+    pub tls: Option<Arc<rustls::ServerConfig>>,
 }
 
 impl Default for ListenOptions {
@@ -70,6 +81,8 @@ impl Default for ListenOptions {
             head_read_ms_max: 5_000,
             disconnect_ms_max: 1_000,
             shutdown_s_max: 10,
+            access_log: false,
+            tls: None,
         }
     }
 }

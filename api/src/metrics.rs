@@ -14,12 +14,24 @@ use crate::state::AppState;
 /// How long requests took, in seconds, by route and class of status.
 pub const REQUEST_SECONDS: &str = "interlock_http_request_seconds";
 
-/// Says what the name means, as `/metrics` shows it.
+/// Requests refused because their key sent more than its rate.
+pub const RATE_LIMITED: &str = "interlock_rate_limited_total";
+
+/// Says what each name means, as `/metrics` shows it.
 pub(crate) fn describe() {
     metrics::describe_histogram!(
         REQUEST_SECONDS,
         "Seconds from a request to its answer, by route pattern and class of status."
     );
+    metrics::describe_counter!(
+        RATE_LIMITED,
+        "Requests refused because their key sent more than [limits] commands_per_key_per_s."
+    );
+}
+
+/// Counts a request that its key's rate refused.
+pub(crate) fn rate_limited() {
+    metrics::counter!(RATE_LIMITED).increment(1);
 }
 
 /// Counts an answer.

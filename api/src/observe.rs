@@ -3,6 +3,8 @@
 //! Here: the one middleware. Every error that leaves the server passes it and becomes a problem
 //! document with the request's id. Logs and metrics carry route patterns, never paths or bodies.
 
+use std::time::Duration;
+
 use actix_web::body::{BoxBody, MessageBody};
 use actix_web::dev::{ServiceRequest, ServiceResponse};
 use actix_web::http::StatusCode;
@@ -15,10 +17,12 @@ use crate::problem::Failure;
 use crate::request_id::{HEADER, RequestId};
 use crate::stopwatch::Stopwatch;
 
-/// Runs a request and gives its answer the form every answer has.
+/// Runs a request and gives its answer the form every answer has. With `access_log` every request
+/// gets a line, else only one that fails or is refused.
 pub(crate) async fn observe<B: MessageBody + 'static>(
     request: ServiceRequest,
     next: Next<B>,
+    access_log: bool,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let started = Stopwatch::start();
     let id = RequestId::of(request.headers().get(HEADER));
@@ -30,23 +34,38 @@ pub(crate) async fn observe<B: MessageBody + 'static>(
     let status = response.status();
     let route = response.request().match_pattern();
     let route = route.as_deref().unwrap_or("none");
-    metrics::answered(route, status, started.elapsed());
-    if status.is_server_error() {
-        tracing::warn!(
-            request_id = id.as_str(),
-            route,
-            status = status.as_u16(),
-            "failed"
-        );
-    } else if status.is_client_error() {
-        tracing::debug!(
-            request_id = id.as_str(),
-            route,
-            status = status.as_u16(),
-            "refused"
-        );
-    }
+    let took = started.elapsed();
+    metrics::answered(route, status, took);
+    write_line(&id, route, status, took, access_log);
     Ok(response)
+}
+
+/// The request's line in the log: one, at the level of what came of it.
+fn write_line(id: &RequestId, route: &str, status: StatusCode, took: Duration, access_log: bool) {
+    /// One line; a macro, since the level of a line is a constant.
+    macro_rules! line {
+        ($level:ident, $said:literal) => {
+            tracing::$level!(
+                request_id = id.as_str(),
+                route,
+                status = status.as_u16(),
+                ms = milliseconds(took),
+                $said
+            )
+        };
+    }
+    if status.is_server_error() {
+        line!(warn, "failed");
+    } else if access_log {
+        line!(info, "answered");
+    } else if status.is_client_error() {
+        line!(debug, "refused");
+    }
+}
+
+/// Milliseconds to three digits.
+fn milliseconds(took: Duration) -> f64 {
+    (took.as_secs_f64() * 1e6).round() / 1e3
 }
 
 /// The response, or the problem document of the error it stands for.

@@ -6,9 +6,10 @@ use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use actix_web::dev::Server;
+use actix_web::body::BoxBody;
+use actix_web::dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::http::KeepAlive;
-use actix_web::{App, HttpResponse, HttpServer, middleware, web};
+use actix_web::{App, Error, HttpResponse, HttpServer, middleware, web};
 use interlock_wire::problem::Code;
 
 use crate::body_budget::BodyBudget;
@@ -17,8 +18,9 @@ use crate::decider::Decider;
 use crate::limits::ListenOptions;
 use crate::observe::observe;
 use crate::problem::Failure;
+use crate::rate::Rates;
 use crate::state::AppState;
-use crate::{health, metrics, profile, test_clock};
+use crate::{health, metrics, profile, secure, test_clock};
 
 /// Binds the addresses and builds the server; it runs while the returned future is awaited, inside
 /// an `actix_web::rt::System`.
@@ -36,16 +38,16 @@ where
     D: Decider,
 {
     metrics::describe();
-    let bodies = web::Data::from(BodyBudget::new(state.limits.bodies_bytes_max));
-    let state = web::Data::new(state);
-    let app = move || {
-        let state = state.clone();
-        App::new()
-            .app_data(bodies.clone())
-            .configure(move |config| routes(config, &state))
-            .default_service(web::to(not_found))
-            .wrap(middleware::from_fn(observe))
+    let shared = Shared {
+        bodies: web::Data::from(BodyBudget::new(state.limits.bodies_bytes_max)),
+        rates: web::Data::new(Rates::new(&state.limits)),
+        state: web::Data::new(state),
+        access_log: options.access_log,
     };
+    let app = move || app(&shared);
+    if let Some(tls) = &options.tls {
+        return secure::server(app, options, tls);
+    }
     let mut server = HttpServer::new(app)
         .workers(options.workers)
         .backlog(options.backlog)
@@ -64,6 +66,51 @@ where
     }
     let bound = server.addrs();
     Ok((server.run(), bound))
+}
+
+/// What the routes of all workers share.
+struct Shared<D> {
+    bodies: web::Data<BodyBudget>,
+    rates: web::Data<Rates>,
+    state: web::Data<AppState<D>>,
+    access_log: bool,
+}
+
+impl<D> Clone for Shared<D> {
+    fn clone(&self) -> Self {
+        Self {
+            bodies: self.bodies.clone(),
+            rates: self.rates.clone(),
+            state: self.state.clone(),
+            access_log: self.access_log,
+        }
+    }
+}
+
+/// The routes of one worker, with what happens around every request.
+fn app<D>(
+    shared: &Shared<D>,
+) -> App<
+    impl ServiceFactory<
+        ServiceRequest,
+        Config = (),
+        Response = ServiceResponse<BoxBody>,
+        Error = Error,
+        InitError = (),
+    > + use<D>,
+>
+where
+    D: Decider,
+{
+    let access_log = shared.access_log;
+    App::new()
+        .app_data(shared.bodies.clone())
+        .app_data(shared.rates.clone())
+        .configure(|config| routes(config, &shared.state))
+        .default_service(web::to(not_found))
+        .wrap(middleware::from_fn(move |request, next| {
+            observe(request, next, access_log)
+        }))
 }
 
 /// The table of routes.

@@ -17,6 +17,12 @@ section! {
         commands_in_flight_per_group_max: u64 = integer(32_768, 512, 4_194_304),
         /// Bytes of commands inside the node at once.
         bytes_in_flight_max: u64 = integer(268_435_456, 16_777_216, 17_179_869_184),
+        /// Commands that one key may send a second on average; beyond it 429. A batch counts as many as
+        /// it has checks. 0: as many as it likes.
+        commands_per_key_per_s: u64 = integer(0, 0, 1_000_000),
+        /// Seconds of that rate that a key may send at once after a pause. A batch that is larger goes
+        /// when the key has nothing to wait for, and what it took is waited for afterwards.
+        burst_per_key_s: u64 = integer(1, 1, 3_600),
         /// Notices kept in memory for readers of a stream; a reader that is further behind goes on
         /// from the log.
         notices_max: u64 = integer(65_536, 1_024, 4_194_304),

@@ -5,9 +5,14 @@ use super::setting::{integer, section, text};
 section! {
     /// How the node is reached.
     Server = "server" {
-        /// Address and port. Beyond loopback it needs `--insecure-http`, or rather a TLS proxy before a
-        /// loopback address. Port 0 takes a free one; the ready line says which.
+        /// Address and port. Beyond loopback it needs `tls_cert` and `tls_key`, or `--insecure-http`.
+        /// Port 0 takes a free one; the ready line says which.
         listen: String = text("127.0.0.1:7440"),
+        /// The file of the certificate and those it was signed by, in PEM; empty: HTTP without TLS.
+        /// SIGHUP reads it and the key again.
+        tls_cert: String = text(""),
+        /// The file of its private key, in PEM, not encrypted.
+        tls_key: String = text(""),
         /// Threads that answer HTTP. 0 takes one per core.
         http_workers: u64 = integer(0, 0, 256),
         /// Connections that one of these threads holds; further ones wait in the system's queue.
@@ -16,7 +21,10 @@ section! {
         backlog: u64 = integer(1_024, 16, 65_535),
         /// Seconds an idle connection stays open; clients keep theirs for 120.
         keep_alive_s: u64 = integer(130, 1, 3_600),
-        /// Seconds that requests in flight get to end after SIGTERM.
+        /// Seconds after SIGTERM in which requests are still taken while `/readyz` answers 503, so that
+        /// a load balancer turns away before the address closes.
+        stopping_notice_s: u64 = integer(0, 0, 600),
+        /// Seconds that requests in flight get to end after SIGTERM and that notice.
         drain_s: u64 = integer(10, 0, 600),
     }
 }

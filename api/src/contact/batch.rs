@@ -37,11 +37,12 @@ pub(crate) async fn post<D: Decider>(
 ) -> Result<HttpResponse, Failure> {
     let started = extract::started(&request);
     let limits = &state.limits;
-    let caller = extract::coordinating(&request, &state.directory)?;
+    let caller = extract::coordinating_batch(&request, &state.directory)?;
     let key = extract::idempotency_key(&request)?;
     let body = extract::body(&request, payload, limits, limits.batch_bytes_max).await?;
     let batch: CheckBatchRequest<'_> = read::body(&body)?;
     let checks = &batch.checks.0;
+    extract::take(&request, &caller, checks.len())?;
     let commands = commands(&caller, key, &batch)?;
     let answers = decide(&state, &caller, commands, started, body.len()).await?;
     if answers

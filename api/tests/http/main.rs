@@ -22,6 +22,8 @@ mod node;
 #[cfg(test)]
 mod observed;
 #[cfg(test)]
+mod rates;
+#[cfg(test)]
 mod wire;
 #[cfg(test)]
 mod world;

@@ -165,10 +165,14 @@ impl Server {
         kill_process(pid.expect("a child has an id"), signal).expect("the child is ours");
     }
 
+    /// SIGHUP: the certificate is new.
+    pub(crate) fn signal_hang_up(&self) {
+        self.signal(Signal::HUP);
+    }
+
     /// SIGTERM without waiting.
     pub(crate) fn signal_terminate(&self) {
-        let pid = i32::try_from(self.pid()).ok().and_then(Pid::from_raw);
-        kill_process(pid.expect("a child has an id"), Signal::TERM).expect("the child is ours");
+        self.signal(Signal::TERM);
     }
 
     /// SIGTERM, and what came of it.
