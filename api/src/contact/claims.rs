@@ -46,10 +46,10 @@ pub(crate) async fn release<D: Decider>(
     path: web::Path<String>,
 ) -> Result<HttpResponse, Failure> {
     let opened = Request::open(&request, payload, &state).await?;
-    let release: ClaimRelease = read::body(&opened.body)?;
     // No claim has an id of another form, so it is unknown rather than wrong.
     let unknown = || refused::reply(&Reply::NotFound, &state.limits);
     let id = Uuid::parse(&path).ok_or_else(unknown)?;
+    let release: ClaimRelease = read::body(&opened.body)?;
     let wanted = Wanted {
         route: "release",
         noted: Route::Release,

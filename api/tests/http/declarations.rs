@@ -24,6 +24,11 @@ fn k1_the_kinds_there_are_are_taken() {
             json!({"purpose": "marketing", "reason": "opt_out"}),
         ),
         ("suppression.lifted", json!({"purpose": "marketing"})),
+        (
+            "case.opened",
+            json!({"lease_s": 60, "intents": ["support"]}),
+        ),
+        ("lease", json!({"lease_s": 60, "level": "soft_pause"})),
     ];
     for (kind, detail) in cases {
         assert_eq!(
@@ -38,10 +43,6 @@ fn k1_the_kinds_there_are_are_taken() {
 fn a_kind_that_is_not_taken_yet_is_named() {
     let node = Node::start();
     let kinds = [
-        "case.opened",
-        "case.closed",
-        "lease",
-        "task_lock",
         "commitment.made",
         "commitment.withdrawn",
         "commitment.decided",

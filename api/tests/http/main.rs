@@ -4,6 +4,8 @@
 //! (`domain`). Names of tests carry the rows of the acceptance table they show.
 
 #[cfg(test)]
+mod claims;
+#[cfg(test)]
 mod client;
 #[cfg(test)]
 mod contract;

@@ -37,6 +37,7 @@ pub(crate) const PHONE: &str = "+5511987654321";
 pub(crate) const CHECK: &str = "/v1/coordination/check";
 pub(crate) const BATCH: &str = "/v1/coordination/check/batch";
 pub(crate) const DECLARE: &str = "/v1/coordination/declare";
+pub(crate) const CLAIMS: &str = "/v1/coordination/claims";
 pub(crate) const EFFECTS: &str = "/v1/coordination/effects";
 
 /// A server on its own thread; stops when dropped.

@@ -100,6 +100,17 @@ impl World {
     }
 
     fn decide(&self, command: &Command, policy: &Policy, full: bool) -> Reply {
+        let Some(look_up) = Contact::look_up(command) else {
+            return self.decide_complete(command, policy, full);
+        };
+        let found = self.decide_complete(&look_up, policy, full);
+        match Contact::looked_up(command.clone(), found) {
+            Ok(complete) => self.decide_complete(&complete, policy, full),
+            Err(reply) => reply,
+        }
+    }
+
+    fn decide_complete(&self, command: &Command, policy: &Policy, full: bool) -> Reply {
         let mut state = self.0.state.lock().unwrap();
         let State { entities, ids } = &mut *state;
         let now = self.now();

@@ -5,11 +5,13 @@
 
 mod budgets;
 mod channels;
+mod claims;
 mod degraded;
 mod effects;
 mod golden;
 mod inbound;
 mod laws;
+mod locks;
 mod models;
 mod order;
 mod policies;
