@@ -12,6 +12,7 @@ pub(crate) mod declare;
 pub(crate) mod effects;
 pub(crate) mod identity;
 pub(crate) mod keyed;
+pub(crate) mod messages;
 pub(crate) mod ownership;
 pub(crate) mod refused;
 pub(crate) mod show;

@@ -73,10 +73,38 @@ pub fn coordinating(request: &HttpRequest, directory: &Directory) -> Result<Call
 /// 401, 403, 404 or 429, in this order.
 pub fn coordinating_batch(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
     let caller = permitted(request, directory)?;
-    if let Some(rates) = request.app_data::<web::Data<Rates>>() {
-        rates.look(caller.key.digest)?;
-    }
+    ahead(request, &caller)?;
     Ok(caller)
+}
+
+/// Who sends what happened in conversations: a batch like that of [`coordinating_batch`]. A space
+/// that does not coordinate may send it too; nothing of it is kept.
+///
+/// # Errors
+/// 401, 403 or 429, in this order.
+pub fn tracking(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
+    let caller = caller(request, directory)?;
+    scoped(&caller, Scope::Track)?;
+    ahead(request, &caller)?;
+    Ok(caller)
+}
+
+/// Refuses a key that is ahead of its rate.
+fn ahead(request: &HttpRequest, caller: &Caller) -> Result<(), Failure> {
+    match request.app_data::<web::Data<Rates>>() {
+        Some(rates) => rates.look(caller.key.digest),
+        None => Ok(()),
+    }
+}
+
+/// Refuses a key that lacks a scope.
+fn scoped(caller: &Caller, scope: Scope) -> Result<(), Failure> {
+    if caller.key.has_scope(scope) {
+        return Ok(());
+    }
+    let name = scope.name();
+    let detail = format!("the key lacks the scope `{name}`; use a key that has it");
+    Err(Failure::new(Code::Forbidden, detail))
 }
 
 /// Takes so many commands of the rate of the caller's key.
@@ -93,12 +121,7 @@ pub fn take(request: &HttpRequest, caller: &Caller, commands: usize) -> Result<(
 /// Who sends a request to a coordination route, whatever the rate.
 fn permitted(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
     let caller = caller(request, directory)?;
-    if !caller.key.has_scope(Scope::Coordinate) {
-        return Err(Failure::new(
-            Code::Forbidden,
-            "the key lacks the scope `coordinate`; use a key that has it",
-        ));
-    }
+    scoped(&caller, Scope::Coordinate)?;
     if !caller.space.features.coordination {
         return Err(Failure::new(
             Code::NotFound,

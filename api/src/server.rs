@@ -13,7 +13,7 @@ use actix_web::{App, Error, HttpResponse, HttpServer, middleware, web};
 use interlock_wire::problem::Code;
 
 use crate::body_budget::BodyBudget;
-use crate::contact::{batch, check, claims, declare, effects};
+use crate::contact::{batch, check, claims, declare, effects, messages};
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
 use crate::observe::observe;
@@ -128,6 +128,7 @@ where
     add("/metrics", web::get().to(metrics::get::<D>));
     add("/v1/sdk/profile", web::get().to(profile::profile::<D>));
     add("/v1/sources/me", web::get().to(profile::me::<D>));
+    add("/v1/batch", web::post().to(messages::post::<D>));
     let contact = "/v1/coordination";
     add(
         &format!("{contact}/check"),

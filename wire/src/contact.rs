@@ -7,4 +7,5 @@ pub mod check;
 pub mod claims;
 pub mod declare;
 pub mod effects;
+pub mod messages;
 pub mod subject;

@@ -20,6 +20,8 @@ mod failures;
 #[cfg(test)]
 mod malformed;
 #[cfg(test)]
+mod messages;
+#[cfg(test)]
 mod node;
 #[cfg(test)]
 mod observed;

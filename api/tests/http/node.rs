@@ -204,10 +204,20 @@ fn directory() -> Directory {
     }
     let keys = [
         (KEY_A, fixture::SPACE, 1, vec![Scope::Coordinate]),
-        (KEY_B, fixture::SPACE, 2, vec![Scope::Coordinate]),
+        (
+            KEY_B,
+            fixture::SPACE,
+            2,
+            vec![Scope::Coordinate, Scope::Track],
+        ),
         (KEY_C, fixture::SPACE, 1, vec![Scope::Track]),
         (KEY_OLD, fixture::SPACE, 1, vec![Scope::Coordinate]),
-        (KEY_OFF, SpaceId([8; 16]), 1, vec![Scope::Coordinate]),
+        (
+            KEY_OFF,
+            SpaceId([8; 16]),
+            1,
+            vec![Scope::Coordinate, Scope::Track],
+        ),
         (KEY_OTHER, SpaceId([9; 16]), 1, vec![Scope::Coordinate]),
     ];
     for (text, space, source, scopes) in keys {

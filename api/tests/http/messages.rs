@@ -1,0 +1,121 @@
+//! Rows C2 to C4 over HTTP: customers' messages open the free-form window.
+
+use serde_json::{Value, json};
+
+use crate::node::{KEY_A, KEY_B, KEY_OFF, Node, check_with, fresh, phone};
+
+const MESSAGES: &str = "/v1/batch";
+
+fn message(value: &str, at: &str) -> Value {
+    json!({"type": "event", "kind": "message", "idempotency_key": fresh("message"),
+        "channel": "whatsapp", "handles": [phone(value)], "speaker": {"role": "customer"},
+        "content": {"type": "text", "text": "Oi, ainda tem?"}, "occurred_at": at,
+        "visibility": "public", "conversation_id": "c"})
+}
+
+fn window(node: &Node, value: &str) -> Value {
+    node.check(&check_with(&json!({"subject": phone(value)})))["channel"].clone()
+}
+
+fn send(node: &Node, items: &[Value]) -> Value {
+    node.post_as(KEY_B, MESSAGES, &json!({"items": items})).ok()
+}
+
+#[test]
+fn c1_c2_c4_the_newest_inbound_message_opens_the_window() {
+    let node = Node::start();
+    let value = "+5511922230001";
+    assert_eq!(window(&node, value), json!({"template_required": true}));
+    let told = send(&node, &[message(value, "2026-11-30T11:00:00Z")]);
+    assert_eq!(told, json!({"accepted": 1, "duplicates": 0, "errors": []}));
+    let open = json!({"free_form_until": "2026-12-01T11:00:00Z", "template_required": false});
+    assert_eq!(window(&node, value), open);
+    send(&node, &[message(value, "2026-11-30T10:00:00-00:00")]);
+    assert_eq!(window(&node, value), open, "an older one changes nothing");
+    node.world.advance_s(23 * 3_600);
+    assert_eq!(window(&node, value)["template_required"], true, "C3");
+}
+
+#[test]
+fn what_is_no_message_of_a_customer_is_taken_and_changes_nothing() {
+    let node = Node::start();
+    let value = "+5511922230002";
+    let at = "2026-11-30T11:00:00Z";
+    let mut outbound = message(value, at);
+    outbound["direction"] = json!("outbound");
+    let mut agent = message(value, at);
+    agent["speaker"] = json!({"role": "ai_agent", "id": "closing"});
+    let mut elsewhere = message(value, at);
+    elsewhere["channel"] = json!("carrier_pigeon");
+    let mut event = message(value, at);
+    event["kind"] = json!("system_event");
+    let items = [
+        outbound,
+        agent,
+        elsewhere,
+        event,
+        json!({"type": "identify", "handles": [phone(value), phone("+5511922230003")]}),
+        json!({"type": "conversation.ended", "conversation_id": "c"}),
+        json!({"type": "heartbeat", "window_start": at, "sent": 3}),
+        json!({"type": "handoff", "conversation_id": "c", "target": "human"}),
+    ];
+    let entities = node.world.entities();
+    assert_eq!(send(&node, &items)["accepted"], items.len());
+    assert_eq!(node.world.entities(), entities);
+    // `direction` speaks before the speaker's role.
+    let mut inbound = message(value, at);
+    inbound["speaker"] = json!({"role": "ai_agent"});
+    inbound["direction"] = json!("inbound");
+    send(&node, &[inbound]);
+    assert_eq!(window(&node, value)["template_required"], false);
+}
+
+#[test]
+fn one_bad_item_never_fails_the_batch() {
+    let node = Node::start();
+    let value = "+5511922230004";
+    let mut no_channel = message(value, "2026-11-30T11:00:00Z");
+    no_channel.as_object_mut().unwrap().remove("channel");
+    let items = [
+        json!({"type": "unheard_of"}),
+        json!(7),
+        no_channel,
+        message(value, "yesterday"),
+        message(value, "2026-11-30T11:00:00Z"),
+    ];
+    let answer = node.post_as(KEY_B, MESSAGES, &json!({"items": items}));
+    assert_eq!(answer.status, 207);
+    let told = answer.json();
+    assert_eq!(told["accepted"], 1);
+    let places: Vec<&Value> = told["errors"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|error| &error["index"])
+        .collect();
+    assert_eq!(places, [0, 1, 2, 3]);
+    assert!(!answer.json().to_string().contains("yesterday"));
+    assert_eq!(window(&node, value)["template_required"], false);
+}
+
+#[test]
+fn a_repeat_is_taken_once_and_the_envelope_is_judged() {
+    let node = Node::start();
+    let value = "+5511922230005";
+    let item = message(value, "2026-11-30T11:00:00Z");
+    send(&node, std::slice::from_ref(&item));
+    let entities = node.world.entities();
+    send(&node, std::slice::from_ref(&item));
+    assert_eq!(node.world.entities(), entities);
+    let post = |key, body: &Value| node.post_as(key, MESSAGES, body);
+    post(KEY_A, &json!({"items": [item]})).problem(403, "forbidden");
+    post(KEY_OFF, &json!({"items": [item]})).ok();
+    for body in [
+        json!({}),
+        json!({"items": []}),
+        json!([]),
+        json!({"items": vec![1; 501]}),
+    ] {
+        post(KEY_B, &body).problem(422, "invalid_input");
+    }
+}
