@@ -6,6 +6,8 @@
 mod config;
 mod console;
 mod data_dir;
+#[cfg(test)]
+mod deploy;
 mod exit;
 mod first_start;
 mod listen;

@@ -71,6 +71,14 @@ pub(crate) struct Args {
     insecure_http: bool,
 }
 
+#[cfg(test)]
+impl Args {
+    /// The data directory of the command line.
+    pub(crate) fn data(&self) -> Option<&Path> {
+        self.data.as_deref()
+    }
+}
+
 fn instant(text: &str) -> Result<Timestamp, String> {
     interlock_wire::time::parse(text)
         .map(Timestamp)
