@@ -13,6 +13,7 @@ use serde_json::Value;
 
 use crate::server::{self, Server};
 use crate::shell::{self, Outcome};
+use crate::sizes;
 
 /// How to measure.
 #[derive(Debug, Clone, Args)]
@@ -32,6 +33,12 @@ pub(crate) struct Options {
     /// Print the figures of every run as JSON instead
     #[arg(long)]
     pub(crate) json: bool,
+    /// Measure what each thing takes of memory and disk instead of how fast they are decided
+    #[arg(long)]
+    pub(crate) sizes: bool,
+    /// How many of each thing are made for `--sizes`
+    #[arg(long, default_value_t = 400_000, value_parser = clap::value_parser!(u32).range(8_000..=5_000_000))]
+    pub(crate) count: u32,
     /// A server that is already built
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
@@ -63,6 +70,15 @@ pub(crate) fn run(options: &Options) -> Outcome {
         Some(binary) => binary.clone(),
         None => server::build(true)?,
     };
+    if options.sizes {
+        sizes::run(&binary, options.count as usize, options.json)?;
+        if !options.json {
+            let count = options.count;
+            let command = format!("`cargo xtask figures --sizes --count {count}`");
+            println!("Measured with {command} on:\n\n{}", machine());
+        }
+        return Ok(());
+    }
     shell::run(&mut shell::cargo([
         "build",
         "--quiet",
@@ -271,6 +287,8 @@ mod tests {
             shards: vec![1],
             connections: 4,
             json: false,
+            sizes: false,
+            count: 400_000,
             binary: None,
         };
         let row = "| batches of 500 | 1 | 240k (230k–250k) | 2.00 | 5.00 | 4.00 |";

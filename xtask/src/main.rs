@@ -18,6 +18,7 @@ mod server;
 mod setup;
 mod shell;
 mod sim;
+mod sizes;
 mod summary;
 mod testing;
 mod tidy;
