@@ -89,6 +89,31 @@ pub fn tracking(request: &HttpRequest, directory: &Directory) -> Result<Caller, 
     Ok(caller)
 }
 
+/// Who reads what a turn should know. It counts one command of the key's rate.
+///
+/// # Errors
+/// 401, 403 or 429, in this order.
+pub fn reading(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
+    let caller = caller(request, directory)?;
+    scoped(&caller, Scope::Context)?;
+    take(request, &caller, 1)?;
+    Ok(caller)
+}
+
+/// Refuses a space that does not coordinate.
+///
+/// # Errors
+/// 404.
+pub fn has_coordination(caller: &Caller) -> Result<(), Failure> {
+    if caller.space.features.coordination {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::NotFound,
+        "the space does not coordinate; turn the feature `coordination` on",
+    ))
+}
+
 /// Refuses a key that is ahead of its rate.
 fn ahead(request: &HttpRequest, caller: &Caller) -> Result<(), Failure> {
     match request.app_data::<web::Data<Rates>>() {
@@ -122,12 +147,7 @@ pub fn take(request: &HttpRequest, caller: &Caller, commands: usize) -> Result<(
 fn permitted(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
     let caller = caller(request, directory)?;
     scoped(&caller, Scope::Coordinate)?;
-    if !caller.space.features.coordination {
-        return Err(Failure::new(
-            Code::NotFound,
-            "the space does not coordinate; turn the feature `coordination` on",
-        ));
-    }
+    has_coordination(&caller)?;
     Ok(caller)
 }
 

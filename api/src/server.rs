@@ -13,7 +13,7 @@ use actix_web::{App, Error, HttpResponse, HttpServer, middleware, web};
 use interlock_wire::problem::Code;
 
 use crate::body_budget::BodyBudget;
-use crate::contact::{batch, check, claims, declare, effects, messages};
+use crate::contact::{batch, check, claims, context, declare, effects, messages, planned};
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
 use crate::observe::observe;
@@ -129,6 +129,7 @@ where
     add("/v1/sdk/profile", web::get().to(profile::profile::<D>));
     add("/v1/sources/me", web::get().to(profile::me::<D>));
     add("/v1/batch", web::post().to(messages::post::<D>));
+    add("/v1/context", web::post().to(context::post::<D>));
     let contact = "/v1/coordination";
     add(
         &format!("{contact}/check"),
@@ -154,6 +155,12 @@ where
     );
     let release = format!("{contact}/claims/{{claim_id}}/release");
     add(&release, web::post().to(claims::release::<D>));
+    for (method, path) in planned::COORDINATE {
+        add(path, web::method(method).to(planned::coordinating::<D>));
+    }
+    for (method, path) in planned::ANALYSIS {
+        add(path, web::method(method).to(planned::analysing::<D>));
+    }
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
         config.service(

@@ -5,6 +5,7 @@
 //! `docs/spec/contact.md`; § numbers in comments are its.
 
 mod add_suppression;
+mod advise;
 pub mod budget;
 pub mod channel;
 mod check;
@@ -118,6 +119,7 @@ impl Machine for Contact {
                 ClaimPlace::ToFind | ClaimPlace::Nowhere => {}
             },
             Body::FindClaim(find) => keys.push(row_key(command.space, find.claim)),
+            Body::Advise(advise) => keys.push(advise.target.key(command.space)),
             Body::Show(show) => keys.push(named(show.kind, show.hash)),
         }
         keys
@@ -177,6 +179,7 @@ impl Machine for Contact {
             Body::LockTask(body) => lock_task::decide(entities, command, body, context),
             Body::ReleaseClaim(body) => release_claim::decide(entities, command, body, context),
             Body::FindClaim(body) => find_claim::decide(entities, command, body, context.now),
+            Body::Advise(body) => advise::decide(entities, command, body, context),
             Body::Show(body) => show::decide(entities, command, body),
         };
         receipt::keep(&mut decision, command, context.policy, context.now);
@@ -283,6 +286,7 @@ impl Machine for Contact {
             | Body::LockTask(_)
             | Body::ReleaseClaim(_)
             | Body::FindClaim(_)
+            | Body::Advise(_)
             | Body::Show(_) => None,
         }
     }

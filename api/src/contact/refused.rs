@@ -39,6 +39,7 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         | Reply::Observed
         | Reply::Claim(_)
         | Reply::Found(_)
+        | Reply::Advice(_)
         | Reply::Shown(_) => broken(),
     }
 }

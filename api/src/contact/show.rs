@@ -4,7 +4,7 @@
 
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::contact::reason::Verdict;
-use interlock_domain::contact::reply::{CheckReply, OwnerView};
+use interlock_domain::contact::reply::{BudgetView, CheckReply, CommitmentView, OwnerView};
 use interlock_wire::contact::check::{
     ChannelState, CheckResult, CommitmentRef, ContactBudget, EffectStatus, Lock, Owner,
 };
@@ -15,13 +15,9 @@ pub(crate) fn check<'a>(reply: &'a CheckReply, policy: &'a Policy) -> CheckResul
         (Verdict::HandoffTo, Some(owner)) => Some(&*owner.holder),
         (Verdict::HandoffTo | Verdict::Allow | Verdict::Defer | Verdict::Deny, _) => None,
     };
-    let budgets = reply.budgets.iter().filter_map(|budget| {
-        let left = ContactBudget {
-            remaining: budget.remaining,
-            next_allowed_at: budget.next_allowed_at.map(|at| at.0),
-        };
-        Some((reply.name(budget.purpose, policy)?, left))
-    });
+    let budgets = reply.budgets.iter();
+    let budgets =
+        budgets.filter_map(|view| Some((reply.name(view.purpose, policy)?, budget(view))));
     let suppressions = reply.suppressions.iter();
     CheckResult {
         decision: reply.verdict.slug(),
@@ -45,12 +41,21 @@ pub(crate) fn check<'a>(reply: &'a CheckReply, policy: &'a Policy) -> CheckResul
             .filter_map(|purpose| reply.name(*purpose, policy))
             .collect(),
         contact_window_until: reply.contact_window_until.map(|until| until.0),
-        commitments_active: commitments(reply),
+        commitments_active: commitments(&reply.commitments),
         contact_token: None,
     }
 }
 
-fn owner(owner: &OwnerView) -> Owner<'_> {
+/// What a budget has left.
+pub(crate) fn budget(view: &BudgetView) -> ContactBudget {
+    ContactBudget {
+        remaining: view.remaining,
+        next_allowed_at: view.next_allowed_at.map(|at| at.0),
+    }
+}
+
+/// The claim that governs.
+pub(crate) fn owner(owner: &OwnerView) -> Owner<'_> {
     Owner {
         holder: &owner.holder,
         kind: owner.kind.slug(),
@@ -74,9 +79,10 @@ fn locks(reply: &CheckReply) -> Vec<Lock<'_>> {
         .collect()
 }
 
-fn commitments(reply: &CheckReply) -> Vec<CommitmentRef<'_>> {
-    let commitments = reply.commitments.iter();
+/// What holds for the subject.
+pub(crate) fn commitments(commitments: &[CommitmentView]) -> Vec<CommitmentRef<'_>> {
     commitments
+        .iter()
         .map(|commitment| CommitmentRef {
             id: &commitment.id,
             r#type: &commitment.kind,

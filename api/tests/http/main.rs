@@ -8,6 +8,8 @@ mod claims;
 #[cfg(test)]
 mod client;
 #[cfg(test)]
+mod context;
+#[cfg(test)]
 mod contract;
 #[cfg(test)]
 mod decisions;

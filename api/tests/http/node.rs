@@ -208,7 +208,7 @@ fn directory() -> Directory {
             KEY_B,
             fixture::SPACE,
             2,
-            vec![Scope::Coordinate, Scope::Track],
+            vec![Scope::Coordinate, Scope::Track, Scope::Context],
         ),
         (KEY_C, fixture::SPACE, 1, vec![Scope::Track]),
         (KEY_OLD, fixture::SPACE, 1, vec![Scope::Coordinate]),
@@ -216,7 +216,7 @@ fn directory() -> Directory {
             KEY_OFF,
             SpaceId([8; 16]),
             1,
-            vec![Scope::Coordinate, Scope::Track],
+            vec![Scope::Coordinate, Scope::Track, Scope::Context],
         ),
         (KEY_OTHER, SpaceId([9; 16]), 1, vec![Scope::Coordinate]),
     ];

@@ -60,6 +60,8 @@ pub enum Body {
     ReleaseClaim(ReleaseClaim),
     /// Which entity a claim or a lock is on: the look-up before a release.
     FindClaim(FindClaim),
+    /// What is known of a customer or an object, as advice (§18).
+    Advise(Advise),
     /// What one entity holds, for an operator.
     Show(Show),
 }
@@ -85,6 +87,8 @@ pub enum Route {
     Release,
     /// An operator's verb.
     Operator,
+    /// `POST /v1/context`.
+    Context,
 }
 
 /// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
@@ -373,6 +377,13 @@ pub enum ClaimPlace {
 pub struct FindClaim {
     /// Which claim.
     pub claim: Id,
+}
+
+/// What is known of a customer or an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Advise {
+    /// Of what.
+    pub target: Target,
 }
 
 /// What one entity holds.

@@ -324,6 +324,15 @@ impl Policy {
         self.purpose_rules(id).map(|purpose| &*purpose.name)
     }
 
+    /// A purpose's name, or `any` for every one; `None` when it is not declared.
+    #[must_use]
+    pub fn suppression_purpose_name(&self, id: PurposeId) -> Option<&str> {
+        if id == PurposeId::ANY {
+            return Some("any");
+        }
+        self.purpose_name(id)
+    }
+
     /// A channel's name; `None` when it is not declared.
     #[must_use]
     pub fn channel_name(&self, id: ChannelId) -> Option<&str> {

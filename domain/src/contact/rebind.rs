@@ -45,6 +45,7 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
         | Body::DeclareEffect(_)
         | Body::ReleaseClaim(_)
         | Body::FindClaim(_)
+        | Body::Advise(_)
         | Body::Show(_) => Ok(()),
     }
 }

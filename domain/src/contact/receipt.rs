@@ -179,6 +179,7 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         | Reply::Capacity
         | Reply::Undeclared(_)
         | Reply::Found(_)
+        | Reply::Advice(_)
         | Reply::Shown(_) => None,
     }
 }

@@ -34,6 +34,8 @@ pub enum Reply {
     Claim(Box<ClaimReply>),
     /// Where a claim is; completes a release and never leaves the node.
     Found(Target),
+    /// What is known of a customer or an object.
+    Advice(Box<AdviceReply>),
     /// What an entity holds, for an operator.
     Shown(Option<Box<ContactEntity>>),
     /// 409 with the refusal's code: somebody else has it.
@@ -69,6 +71,7 @@ impl Reply {
             Self::Observed => ("observed", "none"),
             Self::Claim(_) => ("claim", "none"),
             Self::Found(_) => ("found", "none"),
+            Self::Advice(_) => ("advice", "none"),
             Self::Shown(_) => ("shown", "none"),
             Self::Held(held) => ("refused", held.refusal.slug()),
             Self::Refused(refusal) => ("refused", refusal.slug()),
@@ -265,6 +268,19 @@ pub struct CommitmentView {
     pub kind: Text,
     /// Until when; `None`: no end.
     pub valid_until: Option<Timestamp>,
+}
+
+/// Advice for a turn (§18); decides nothing.
+#[derive(Clone, Debug, PartialEq)]
+pub struct AdviceReply {
+    /// The claim that governs.
+    pub owner: Option<OwnerView>,
+    /// Purposes the subject is suppressed for, on any channel.
+    pub suppressions: SmallVec<[PurposeId; 2]>,
+    /// One for each purpose with a budget, of a customer.
+    pub budgets: SmallVec<[BudgetView; 4]>,
+    /// What was offered to the subject and holds.
+    pub commitments: Vec<CommitmentView>,
 }
 
 /// An effect as it is now (Appendix A, Effect).

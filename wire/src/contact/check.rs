@@ -250,7 +250,7 @@ impl CheckResult<'_> {
 }
 
 impl Owner<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
         object.text("holder", self.holder);
         object.word("kind", self.kind);
@@ -301,7 +301,7 @@ impl ChannelState {
 }
 
 impl ContactBudget {
-    fn write(self, out: &mut Vec<u8>) {
+    pub(crate) fn write(self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
         object.number("remaining", u64::from(self.remaining));
         if let Some(next) = self.next_allowed_at {
@@ -312,7 +312,7 @@ impl ContactBudget {
 }
 
 impl CommitmentRef<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
         let mut object = Object::open(out);
         object.text("id", self.id);
         object.text("type", self.r#type);

@@ -5,6 +5,7 @@
 
 use smallvec::SmallVec;
 
+use crate::contact::advise;
 use crate::contact::budget::{self, Look};
 use crate::contact::channel::{self, ChannelState};
 use crate::contact::check::{VALID_FOR_S, order};
@@ -14,13 +15,10 @@ use crate::contact::customer::Customer;
 use crate::contact::effect::{self, Effect, Standing};
 use crate::contact::entity::ContactEntity;
 use crate::contact::key;
-use crate::contact::name::PurposeId;
 use crate::contact::object::Object;
 use crate::contact::policy::{Policy, Purpose};
 use crate::contact::reason::{Reason, Verdict};
-use crate::contact::reply::{
-    BudgetView, CheckReply, CommitmentView, EffectState, EffectView, EffectViewState,
-};
+use crate::contact::reply::{BudgetView, CheckReply, EffectState, EffectView, EffectViewState};
 use crate::ids::Id;
 use crate::key::Kind;
 use crate::machine::{Context, Entities};
@@ -152,8 +150,8 @@ impl<'a> Sight<'a> {
             effect: self.held_effect(),
             channel: self.channel.map(|known| known.view),
             budgets: self.budgets(),
-            suppressions: self.suppressions(),
-            commitments: self.commitments(),
+            suppressions: advise::suppressions(self.customer, self.check.channel, self.now),
+            commitments: advise::commitments(self.customer, self.now),
             ..bare(self.check, id, self.now)
         }
     }
@@ -196,39 +194,6 @@ impl<'a> Sight<'a> {
         if let Some(view) = reply.budgets.iter_mut().find(|view| view.purpose == asked) {
             *view = after.view(asked);
         }
-    }
-
-    /// Purposes with an entry for all hours, on the asked channel or on every one; without a
-    /// channel, on any.
-    fn suppressions(&self) -> SmallVec<[PurposeId; 2]> {
-        let mut purposes: SmallVec<[PurposeId; 2]> = SmallVec::new();
-        let Some(customer) = self.customer else {
-            return purposes;
-        };
-        let asked = self.check.channel;
-        for entry in &customer.suppressions {
-            let on_channel = asked.is_none() || entry.channel.is_none() || entry.channel == asked;
-            if on_channel && entry.window.is_none() && entry.in_force(self.now) {
-                purposes.push(entry.purpose);
-            }
-        }
-        purposes.sort_unstable();
-        purposes.dedup();
-        purposes
-    }
-
-    fn commitments(&self) -> Vec<CommitmentView> {
-        let offered = self.customer.map(|customer| customer.commitments.iter());
-        let holds = offered.into_iter().flatten().filter(|commitment| {
-            commitment.holds && commitment.until.is_none_or(|until| self.now < until)
-        });
-        holds
-            .map(|commitment| CommitmentView {
-                id: commitment.id.clone(),
-                kind: commitment.kind.clone(),
-                valid_until: commitment.until,
-            })
-            .collect()
     }
 }
 

@@ -163,6 +163,7 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::LockTask(_)
         | Body::ReleaseClaim(_)
         | Body::FindClaim(_)
+        | Body::Advise(_)
         | Body::Show(_) => unreachable!("the workload does not ask this yet"),
     }
 }
