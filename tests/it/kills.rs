@@ -35,13 +35,29 @@ enum Known {
     Open,
 }
 
-/// Keyed requests and the bytes of their first answer.
-type Keyed = Vec<(String, &'static str, String, String)>;
+/// A keyed request and the bytes of its first answer.
+struct Keyed {
+    once: String,
+    path: String,
+    body: String,
+    text: String,
+}
+
+/// What is acknowledged of a claim: which customer, under which epoch, and whether it was given
+/// back.
+#[derive(Clone, Copy)]
+struct Claimed {
+    number: u64,
+    epoch: u64,
+    /// Sent but not answered: it may be given back or not.
+    released: Option<bool>,
+}
 
 #[derive(Default)]
 struct Seen {
     checks: BTreeMap<u64, Known>,
-    keyed: Keyed,
+    keyed: Vec<Keyed>,
+    claims: Vec<Claimed>,
 }
 
 /// How many kills hit what, by the reports of the starts after them.
@@ -50,6 +66,8 @@ struct Hits {
     snapshot: usize,
     truncation: usize,
     on_loan: usize,
+    /// Claims that were acknowledged before, and those of them that were given back.
+    claims: (usize, usize),
 }
 
 #[test]
@@ -68,11 +86,15 @@ fn kills_under_load_lose_nothing_acknowledged() {
         let server = setup.shards([3, 1, 4, 2, 5][kills % 5]).start();
         hits.read(&server);
         println!("kill {kills}: {} checks, {hits:?}", seen.checks.len());
+        hits.claims.0 += seen.claims.len();
+        let released = |claim: &&Claimed| claim.released == Some(true);
+        hits.claims.1 += seen.claims.iter().filter(released).count();
         verify(&server, &seen);
         setup = server.kill();
     }
     println!("{kills} kills under load: {hits:?}");
     assert!(hits.all(), "after {kills} kills: {hits:?}");
+    assert!(hits.claims.0 > 0 && hits.claims.1 > 0, "{hits:?}");
 }
 
 impl Hits {
@@ -107,7 +129,7 @@ fn load_until_killed(server: &Server, next: &AtomicU64, kill: usize) -> Seen {
             seen.checks
                 .append(&mut thread.join().expect("a thread of load"));
         }
-        seen.keyed = keyed.join().expect("a thread of keyed load");
+        (seen.keyed, seen.claims) = keyed.join().expect("a thread of keyed load");
     });
     assert!(
         seen.checks.values().any(|known| *known == Known::Allowed),
@@ -180,37 +202,89 @@ fn send_batches(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> BTreeMa
     known
 }
 
-fn send_keyed(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> Keyed {
-    let mut keyed = Keyed::new();
+fn send_keyed(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> (Vec<Keyed>, Vec<Claimed>) {
+    let (mut keyed, mut claims) = (Vec::new(), Vec::new());
     let mut connection = Connection::new(server.url());
     while !stop.load(Ordering::Acquire) {
         let number = next.fetch_add(1, Ordering::Relaxed);
-        let once = format!("once-{number}");
-        let (path, body) = match number % 2 {
-            0 => (
-                "/v1/coordination/effects",
-                json!({"effect_key": format!("keyed-{number}"), "kind": "filing"}),
-            ),
-            _ => (
-                "/v1/coordination/declare",
-                json!({
-                    "kind": "contact.made", "agent": "killer",
-                    "subject": {"type": "phone_e164", "value": format!("+55119{number:08}")},
-                    "detail": {"channel": "voice", "purpose": "retention"},
-                }),
-            ),
-        };
-        let body = body.to_string();
-        let Ok((status, text)) = connection.ask(&post(path, KEY, Some(&once), &body)) else {
+        let (path, body) = keyed_request(number);
+        let Some(answer) = send_once(&mut connection, &format!("once-{number}"), path, body) else {
             break;
         };
-        if status == 503 || status == 429 {
+        let Some(answer) = answer else { continue };
+        let claimed = (number % 4 >= 2).then(|| claimed(number, &answer.text));
+        keyed.push(answer);
+        let Some((mut claimed, path)) = claimed else {
             continue;
+        };
+        if number % 4 == 3 {
+            let once = format!("release-{number}");
+            let body = json!({"epoch": claimed.epoch});
+            let Some(answer) = send_once(&mut connection, &once, &path, body) else {
+                claimed.released = None;
+                claims.push(claimed);
+                break;
+            };
+            claimed.released = Some(answer.is_some());
+            keyed.extend(answer);
         }
-        assert!(status == 200 || status == 201, "{status} {text}");
-        keyed.push((once, path, body, text));
+        claims.push(claimed);
     }
-    keyed
+    (keyed, claims)
+}
+
+/// A claim that was acknowledged, and the path it is given back by.
+fn claimed(number: u64, text: &str) -> (Claimed, String) {
+    let claim: Value = serde_json::from_str(text).expect("JSON");
+    let id = claim["claim_id"].as_str().expect("a claim's id");
+    let claimed = Claimed {
+        number,
+        epoch: claim["epoch"].as_u64().expect("a claim's epoch"),
+        released: Some(false),
+    };
+    (claimed, format!("/v1/coordination/claims/{id}/release"))
+}
+
+fn keyed_request(number: u64) -> (&'static str, Value) {
+    let subject = json!({"type": "phone_e164", "value": format!("+55119{number:08}")});
+    match number % 4 {
+        0 => (
+            "/v1/coordination/effects",
+            json!({"effect_key": format!("keyed-{number}"), "kind": "filing"}),
+        ),
+        1 => (
+            "/v1/coordination/declare",
+            json!({
+                "kind": "contact.made", "agent": "killer", "subject": subject,
+                "detail": {"channel": "voice", "purpose": "retention"},
+            }),
+        ),
+        _ => (
+            "/v1/coordination/claims",
+            json!({"kind": "case", "holder": "killer", "lease_s": 86_400, "subject": subject}),
+        ),
+    }
+}
+
+/// Sends a keyed request. `None`: the server has gone. `Some(None)`: it was refused at the entrance.
+fn send_once(
+    connection: &mut Connection,
+    once: &str,
+    path: &str,
+    body: Value,
+) -> Option<Option<Keyed>> {
+    let body = body.to_string();
+    let (status, text) = connection.ask(&post(path, KEY, Some(once), &body)).ok()?;
+    if status == 503 || status == 429 {
+        return Some(None);
+    }
+    assert!(status == 200 || status == 201, "{status} {text}");
+    Some(Some(Keyed {
+        once: once.to_owned(),
+        path: path.to_owned(),
+        body,
+        text,
+    }))
 }
 
 /// Every acknowledged reservation is held with its unit spent; what was open is whole or not at
@@ -246,12 +320,41 @@ fn verify(server: &Server, seen: &Seen) {
             );
         }
     }
-    for (once, path, body, first) in &seen.keyed {
+    verify_claims(&mut connection, &seen.claims);
+    for Keyed {
+        once,
+        path,
+        body,
+        text,
+    } in &seen.keyed
+    {
         let request = post(path, KEY, Some(once), body);
         let again = until("the journal's tail is short again", || {
             let (status, text) = connection.ask(&request).expect("an answer");
             (status != 503).then_some(text)
         });
-        assert_eq!(again, *first, "{path} with the key {once}");
+        assert_eq!(again, *text, "{path} with the key {once}");
+    }
+}
+
+/// An acknowledged claim still stops others under its epoch, unless it was given back.
+fn verify_claims(connection: &mut Connection, claims: &[Claimed]) {
+    for claim in claims {
+        let mut check = check(claim.number, "inbound");
+        check["agent"] = json!("somebody else");
+        for own in ["effect_key", "object"] {
+            check.as_object_mut().expect("a check").remove(own);
+        }
+        let request = post("/v1/coordination/check", KEY, None, &check.to_string());
+        let text = until("the journal's tail is short again", || {
+            let (status, text) = connection.ask(&request).expect("an answer");
+            assert!(status == 200 || status == 503, "{status} {text}");
+            (status == 200).then_some(text)
+        });
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        let held = answer["decision"] == "handoff_to" && answer["owner"]["epoch"] == claim.epoch;
+        if let Some(released) = claim.released {
+            assert_eq!(held, !released, "claim {}: {answer}", claim.number);
+        }
     }
 }

@@ -7,6 +7,7 @@ mod first_start;
 mod gone;
 mod harness;
 mod kills;
+mod linear;
 mod logs;
 mod races;
 mod raw;
