@@ -111,6 +111,25 @@ pub(crate) fn at_once(stop: &Stop) -> ! {
     std::process::exit(i32::from(stop.exit as u8))
 }
 
+/// Every code, for what is held to them.
+#[cfg(test)]
+pub(crate) const ALL: [Exit; 14] = [
+    Exit::Done,
+    Exit::Usage,
+    Exit::Config,
+    Exit::Listen,
+    Exit::Locked,
+    Exit::Corrupt,
+    Exit::Secret,
+    Exit::Clock,
+    Exit::Format,
+    Exit::Data,
+    Exit::Seed,
+    Exit::Storage,
+    Exit::Bug,
+    Exit::Forced,
+];
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -123,22 +142,7 @@ mod tests {
 
     #[test]
     fn the_help_lists_the_codes() {
-        for exit in [
-            Exit::Done,
-            Exit::Usage,
-            Exit::Config,
-            Exit::Listen,
-            Exit::Locked,
-            Exit::Corrupt,
-            Exit::Secret,
-            Exit::Clock,
-            Exit::Format,
-            Exit::Data,
-            Exit::Seed,
-            Exit::Storage,
-            Exit::Bug,
-            Exit::Forced,
-        ] {
+        for exit in ALL {
             let number = format!("\n{:>4}  ", exit as u8);
             assert!(HELP.contains(&number), "{exit:?}");
         }

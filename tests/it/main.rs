@@ -10,6 +10,7 @@ mod kills;
 mod linear;
 mod logs;
 mod races;
+mod rates;
 mod raw;
 mod recovery;
 mod refusals;
