@@ -11,6 +11,8 @@ pub(crate) mod command;
 pub(crate) mod context;
 pub(crate) mod declare;
 pub(crate) mod effects;
+#[cfg(test)]
+mod golden;
 pub(crate) mod identity;
 pub(crate) mod keyed;
 pub(crate) mod messages;

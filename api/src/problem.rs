@@ -59,20 +59,23 @@ impl Failure {
         self
     }
 
-    /// The problem document.
+    /// The problem document of a request.
     #[must_use]
-    pub fn respond(&self, request_id: &str) -> HttpResponse {
-        let mut body = Vec::with_capacity(256);
-        let problem = Problem {
+    pub fn problem<'a>(&'a self, request_id: &'a str) -> Problem<'a> {
+        let held = self.held.as_ref();
+        Problem {
             code: self.code,
             detail: &self.detail,
             request_id,
-            held: self
-                .held
-                .as_ref()
-                .map(|(holder, until)| (&**holder, *until)),
-        };
-        problem.write(&mut body);
+            held: held.map(|(holder, until)| (&**holder, *until)),
+        }
+    }
+
+    /// The answer with the problem document.
+    #[must_use]
+    pub fn respond(&self, request_id: &str) -> HttpResponse {
+        let mut body = Vec::with_capacity(256);
+        self.problem(request_id).write(&mut body);
         let mut response = HttpResponse::build(self.status_code());
         response.insert_header((CONTENT_TYPE, MEDIA_TYPE));
         if let Some(seconds) = self.retry_after_s {

@@ -77,7 +77,8 @@ fn shown<D: Decider>(
     Ok(ask::json(status, answer))
 }
 
-fn written(claim: &ClaimReply) -> OwnershipClaim<'_> {
+/// A claim as the client reads it.
+pub(crate) fn written(claim: &ClaimReply) -> OwnershipClaim<'_> {
     OwnershipClaim {
         claim_id: claim.claim_id.0,
         epoch: claim.epoch,

@@ -7,7 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use interlock_domain::contact::claim::ClaimKind;
 use interlock_domain::contact::command::{Body, Route};
-use interlock_domain::contact::reply::Reply;
+use interlock_domain::contact::reply::{DeclareReply, Reply};
 use interlock_domain::ids::Id;
 use interlock_wire::contact::declare::{
     ContactMadeDetail, DeclareKind, DeclareRequest, DeclareResult, EffectDetail, LeaseDetail,
@@ -50,14 +50,18 @@ pub(crate) async fn post<D: Decider>(
     let Reply::Declared(reply) = reply else {
         return Err(refused::reply(&reply, &state.limits));
     };
-    let result = DeclareResult {
+    let mut answer = Vec::with_capacity(96);
+    written(&reply).write(&mut answer);
+    Ok(ask::json(StatusCode::OK, answer))
+}
+
+/// A declaration's result as the client reads it.
+pub(crate) fn written(reply: &DeclareReply) -> DeclareResult {
+    DeclareResult {
         accepted: reply.accepted,
         decision_id: reply.decision_id.map(|id| id.0),
         claim: reply.claim.map(|claim| (claim.id.0, claim.epoch)),
-    };
-    let mut answer = Vec::with_capacity(96);
-    result.write(&mut answer);
-    Ok(ask::json(StatusCode::OK, answer))
+    }
 }
 
 /// The detail of a declaration, whichever its kind.

@@ -70,14 +70,18 @@ pub(crate) async fn settle<D: Decider>(
 }
 
 fn shown(status: StatusCode, effect_id: [u8; 32], effect: &EffectReply) -> HttpResponse {
-    let effect = Effect {
+    let mut answer = Vec::with_capacity(192);
+    written(effect_id, effect).write(&mut answer);
+    ask::json(status, answer)
+}
+
+/// An effect as the client reads it.
+pub(crate) fn written(effect_id: [u8; 32], effect: &EffectReply) -> Effect {
+    Effect {
         effect_id,
         state: effect.state.slug(),
         attempt: effect.attempt,
         reserved_at: effect.reserved_at.0,
         done_at: effect.done_at.map(|at| at.0),
-    };
-    let mut answer = Vec::with_capacity(192);
-    effect.write(&mut answer);
-    ask::json(status, answer)
+    }
 }

@@ -212,7 +212,8 @@ fn names(check: &CheckReply, policy: &Policy) -> Vec<(PurposeId, Text)> {
 
 impl Stored {
     /// The reply again.
-    fn reply(&self) -> Reply {
+    #[must_use]
+    pub fn reply(&self) -> Reply {
         match self {
             Self::Check(check) => Reply::Check(check.clone()),
             Self::Effect(effect) => Reply::Effect((*effect).into()),
