@@ -18,3 +18,4 @@ mod seeds;
 mod shutdown;
 mod sync_proof;
 mod tls;
+mod tour;

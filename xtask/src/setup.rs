@@ -57,11 +57,13 @@ fn cargo_tool((name, version): (&str, &str), probe: &[&str]) -> Outcome {
 
 /// Installs the Debian packages whose programs are not there.
 fn debian_packages() -> Outcome {
+    let curl = shell::works(&mut shell::command("curl", ["--version"]));
     let strace = shell::works(&mut shell::command("strace", ["-V"]));
     let modules = "import venv, ensurepip, pip";
     let venv = shell::works(&mut shell::command("python3", ["-c", modules]));
     let missing: Vec<&str> = [
-        (strace, &["strace"][..]),
+        (curl, &["curl"][..]),
+        (strace, &["strace"]),
         (venv, &["python3-venv", "python3-pip"]),
     ]
     .into_iter()
