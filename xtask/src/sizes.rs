@@ -40,9 +40,11 @@ struct Thing {
     keyed: bool,
     path: &'static str,
     body: fn(usize) -> String,
+    /// What is declared of each afterwards, under an Idempotency-Key of its own.
+    declared: Option<fn(usize) -> String>,
 }
 
-const THINGS: [Thing; 4] = [
+const THINGS: [Thing; 5] = [
     Thing {
         name: "customer with a contact",
         batch: BATCH,
@@ -50,6 +52,7 @@ const THINGS: [Thing; 4] = [
         keyed: false,
         path: "/v1/coordination/check/batch",
         body: |number| check("marketing", number, ""),
+        declared: None,
     },
     Thing {
         name: "effect, reserved",
@@ -57,7 +60,21 @@ const THINGS: [Thing; 4] = [
         percent: 100,
         keyed: false,
         path: "/v1/coordination/check/batch",
-        body: |number| check("service", 0, &format!(r#","effect_key":"size-{number}""#)),
+        body: reserved,
+        declared: None,
+    },
+    Thing {
+        name: "effect, done, and its receipt",
+        batch: BATCH,
+        percent: 25,
+        keyed: false,
+        path: "/v1/coordination/check/batch",
+        body: reserved,
+        declared: Some(|number| {
+            format!(
+                r#"{{"kind":"effect","agent":"sizes","detail":{{"effect_key":"size-{number}","attempt":1,"state":"done"}}}}"#
+            )
+        }),
     },
     Thing {
         name: "receipt of a check",
@@ -66,6 +83,7 @@ const THINGS: [Thing; 4] = [
         keyed: true,
         path: "/v1/coordination/check/batch",
         body: |number| check("service", number % BATCH, ""),
+        declared: None,
     },
     Thing {
         name: "claim on a new customer",
@@ -77,8 +95,13 @@ const THINGS: [Thing; 4] = [
             let subject = subject(number);
             format!(r#"{{"kind":"owner","holder":"sizes","lease_s":3600,{subject}}}"#)
         },
+        declared: None,
     },
 ];
+
+fn reserved(number: usize) -> String {
+    check("service", 0, &format!(r#","effect_key":"size-{number}""#))
+}
 
 fn check(purpose: &str, number: usize, more: &str) -> String {
     let subject = subject(number);
@@ -183,26 +206,21 @@ fn fill_over_one(url: &str, thing: &Thing, starts: &[usize]) -> Outcome {
         } else {
             bodies.concat()
         };
-        let once = if thing.keyed {
-            format!("Idempotency-Key: sizes-{start}\r\n")
-        } else {
-            String::new()
-        };
-        let head = format!(
-            "POST {} HTTP/1.1\r\nHost: sizes\r\nAuthorization: Bearer {}\r\n{once}\
-             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-            thing.path,
-            server::KEY,
-            body.len()
-        );
-        let (status, answer) = connection.ask(&(head + &body))?;
+        let once = thing.keyed.then_some(start);
+        let answer = connection.post(thing.path, once, &body)?;
         let allowed = answer.matches(r#""decision":"allow""#).count();
-        if !(200..300).contains(&status) || (thing.batch > 1 && allowed != thing.batch) {
-            let start: String = answer.chars().take(300).collect();
-            return Err(format!(
-                "{}: {status}, {allowed} allowed: {start}",
-                thing.name
-            ));
+        if thing.batch > 1 && allowed != thing.batch {
+            return Err(format!("{}: {allowed} allowed: {answer:.300}", thing.name));
+        }
+        let Some(declared) = thing.declared else {
+            continue;
+        };
+        for number in start..start + thing.batch {
+            let path = "/v1/coordination/declare";
+            let answer = connection.post(path, Some(number), &declared(number))?;
+            if !answer.contains(r#""accepted":true"#) {
+                return Err(format!("{}: {answer:.300}", thing.name));
+            }
         }
     }
     Ok(())
@@ -309,6 +327,26 @@ impl Connection {
             .set_read_timeout(Some(PATIENCE))
             .map_err(|error| error.to_string())?;
         Ok(Self(stream))
+    }
+
+    /// Posts a body, with an Idempotency-Key of this number where there is one; the body of a
+    /// success.
+    fn post(&mut self, path: &str, once: Option<usize>, body: &str) -> Outcome<String> {
+        let once = once.map_or_else(String::new, |number| {
+            format!("Idempotency-Key: sizes-{number}\r\n")
+        });
+        let head = format!(
+            "POST {path} HTTP/1.1\r\nHost: sizes\r\nAuthorization: Bearer {}\r\n{once}\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n",
+            server::KEY,
+            body.len()
+        );
+        let (status, answer) = self.ask(&(head + body))?;
+        if (200..300).contains(&status) {
+            Ok(answer)
+        } else {
+            Err(format!("{path}: {status}: {answer:.300}"))
+        }
     }
 
     /// Sends a request; the status and the body of its answer.
