@@ -5,6 +5,7 @@
 //! `lock_task`) and how they are given back (`release_claim`).
 
 pub(super) mod answer;
+pub(super) mod naming;
 
 use serde::{Deserialize, Serialize};
 
@@ -240,6 +241,11 @@ impl Claim {
     #[must_use]
     pub fn is_live(&self, now: Timestamp) -> bool {
         now < self.until
+    }
+
+    /// Its name, and when that was handed out.
+    pub(super) const fn named(&self) -> naming::Named {
+        (self.id, self.named_at)
     }
 
     /// Whether it stops `agent` from `intent`: another holder, and an intent it does not list.

@@ -7,19 +7,16 @@
 use smallvec::smallvec;
 
 use crate::contact::Contact;
-use crate::contact::claim::{self, CLAIMS_LIVE_MAX, Claim, ClaimVia, answer};
+use crate::contact::claim::{self, CLAIMS_LIVE_MAX, Claim, ClaimVia, answer, naming};
 use crate::contact::command::{ClaimTarget, Command};
-use crate::contact::directory::{self, DirectoryRow, row_key};
 use crate::contact::entity::ContactEntity;
-use crate::contact::event::{ClaimReleased, Event};
+use crate::contact::event::Event;
 use crate::contact::note::{Fact, Noted};
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{Member, Reply};
 use crate::contact::text::Text;
-use crate::ids::Id;
-use crate::key::EntityKey;
-use crate::machine::{Context, Decision, Entities, Events};
+use crate::machine::{Context, Decision, Entities};
 use crate::time::Timestamp;
 
 /// Decides a declared claim.
@@ -72,7 +69,16 @@ pub(super) fn decide(
         epoch: view.next_version,
         ..begun(wanted, own, now)
     };
-    let events = taken(command, (entity, wanted), own, &accepted);
+    let events = naming::events(
+        command,
+        (
+            wanted.target,
+            Event::ClaimAccepted(Box::new(accepted.clone())),
+        ),
+        own.map(Claim::named),
+        accepted.named(),
+        now,
+    );
     Decision {
         events,
         ..answer::stands(command, &accepted, Noted::Accepted)
@@ -90,11 +96,7 @@ fn is_own(claim: &Claim, wanted: &ClaimTarget, now: Timestamp) -> bool {
 /// What a claim begins with: of `before`, whose place it takes, it keeps the id while that may be
 /// kept, and since when when the holder is the same.
 pub(super) fn begun(wanted: &ClaimTarget, before: Option<&Claim>, now: Timestamp) -> Claim {
-    let (id, named_at) = name(
-        before.map(|before| (before.id, before.named_at)),
-        wanted.new_id,
-        now,
-    );
+    let (id, named_at) = naming::name(before.map(Claim::named), wanted.new_id, now);
     let same_holder = before.filter(|before| before.holder == wanted.holder);
     Claim {
         id,
@@ -112,38 +114,4 @@ pub(super) fn begun(wanted: &ClaimTarget, before: Option<&Claim>, now: Timestamp
         observed_at: now,
         named_at,
     }
-}
-
-/// The id, and when it was handed out: the one before while it may be kept, else the new one.
-pub(super) fn name(before: Option<(Id, Timestamp)>, new: Id, now: Timestamp) -> (Id, Timestamp) {
-    before
-        .filter(|(_, named_at)| now < named_at.plus_s(directory::RENEWED_S))
-        .unwrap_or((new, now))
-}
-
-/// The events of an accepted claim: the claim first, so that its epoch is its version.
-pub(super) fn taken(
-    command: &Command,
-    (entity, wanted): (EntityKey, &ClaimTarget),
-    before: Option<&Claim>,
-    accepted: &Claim,
-) -> Events<Event> {
-    let now = accepted.accepted_at;
-    let mut events: Events<Event> =
-        smallvec![(entity, Event::ClaimAccepted(Box::new(accepted.clone())))];
-    if let Some(before) = before.filter(|before| before.id != accepted.id) {
-        let ended = ClaimReleased {
-            id: before.id,
-            at: now,
-        };
-        events.push((entity, Event::ClaimReleased(ended)));
-    }
-    if accepted.id == wanted.new_id {
-        let row = DirectoryRow {
-            target: wanted.target,
-            until: now.plus_s(directory::KEPT_S),
-        };
-        events.push((row_key(command.space, accepted.id), Event::RowWritten(row)));
-    }
-    events
 }

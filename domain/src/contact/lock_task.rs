@@ -7,17 +7,16 @@
 use smallvec::smallvec;
 
 use crate::contact::Contact;
-use crate::contact::claim::{LOCKS_LIVE_MAX, TaskLock, answer};
-use crate::contact::claim_target::name;
+use crate::contact::claim::{LOCKS_LIVE_MAX, TaskLock, answer, naming};
 use crate::contact::command::{Command, LockTask};
-use crate::contact::directory::{self, DirectoryRow, Target, row_key};
+use crate::contact::directory::Target;
 use crate::contact::entity::ContactEntity;
-use crate::contact::event::{ClaimReleased, Event};
+use crate::contact::event::Event;
 use crate::contact::note::{Fact, Noted};
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{Member, Reply};
-use crate::machine::{Context, Decision, Entities, Events};
+use crate::machine::{Context, Decision, Entities};
 
 /// Decides a lock.
 pub(super) fn decide(
@@ -53,41 +52,25 @@ pub(super) fn decide(
         .lease_s
         .min(context.policy.ownership.max_declared_lease_s);
     let named = before.map(|before| (before.id, before.named_at));
-    let (id, named_at) = name(named, wanted.new_id, now);
+    let (id, named_at) = naming::name(named, wanted.new_id, now);
+    // A lock that goes on under a new name begins with it: two of one task never overlap.
+    let same = before.filter(|before| before.id == id);
     let taken = TaskLock {
         id,
         holder: wanted.holder.clone(),
         task: wanted.task.clone(),
         source: wanted.source.clone(),
-        since: before.map_or(now, |before| before.since),
+        since: same.map_or(now, |before| before.since),
         until: now.plus_s(i64::from(lease_s)),
         epoch: view.next_version,
         level: level.clone(),
         accepted_at: now,
         named_at,
     };
-    let mut events = Events::new();
-    // One task has one lock, also where it goes on under a new id.
-    let renamed = before.filter(|before| before.id != id);
-    let since = if renamed.is_some() { now } else { taken.since };
-    let taken = TaskLock { since, ..taken };
-    events.push((entity, Event::LockTaken(Box::new(taken.clone()))));
-    if let Some(before) = renamed {
-        let ended = ClaimReleased {
-            id: before.id,
-            at: now,
-        };
-        events.push((entity, Event::ClaimReleased(ended)));
-    }
-    if id == wanted.new_id {
-        let row = DirectoryRow {
-            target: Target::Object(wanted.object),
-            until: now.plus_s(directory::KEPT_S),
-        };
-        events.push((row_key(command.space, id), Event::RowWritten(row)));
-    }
+    let accepted = Event::LockTaken(Box::new(taken.clone()));
+    let target = Target::Object(wanted.object);
     Decision {
-        events,
+        events: naming::events(command, (target, accepted), named, (id, named_at), now),
         ..answer::stands(command, &taken, Noted::Accepted)
     }
 }

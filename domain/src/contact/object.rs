@@ -23,7 +23,13 @@ impl Object {
         claim::accept(&mut self.claims, claim, claim.accepted_at);
     }
 
+    /// Takes a lock; another one of its task ends with it, also where the same holder goes on under
+    /// a new name.
     pub(super) fn lock(&mut self, lock: &TaskLock) {
+        let others = self.locks.iter_mut();
+        for other in others.filter(|other| other.task == lock.task && other.id != lock.id) {
+            other.until = other.until.min(lock.accepted_at);
+        }
         claim::accept(&mut self.locks, lock, lock.accepted_at);
     }
 

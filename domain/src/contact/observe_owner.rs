@@ -4,10 +4,11 @@
 //! the target, unless it is older than that. Not here: which of several claims governs (`claim`).
 
 use crate::contact::Contact;
-use crate::contact::claim::{Claim, ClaimVia, answer};
-use crate::contact::claim_target::{begun, taken};
+use crate::contact::claim::{Claim, ClaimVia, answer, naming};
+use crate::contact::claim_target::begun;
 use crate::contact::command::{Command, ObserveOwner};
 use crate::contact::entity::ContactEntity;
+use crate::contact::event::Event;
 use crate::contact::note::Noted;
 use crate::contact::policy::Policy;
 use crate::contact::reply::{Member, Reply};
@@ -53,7 +54,16 @@ pub(super) fn decide(
         observed_at,
         ..begun(seen, before, now)
     };
-    let events = taken(command, (entity, seen), before, &accepted);
+    let events = naming::events(
+        command,
+        (
+            seen.target,
+            Event::ClaimAccepted(Box::new(accepted.clone())),
+        ),
+        before.map(Claim::named),
+        accepted.named(),
+        now,
+    );
     Decision {
         events,
         ..answer::stands(command, &accepted, Noted::Accepted)

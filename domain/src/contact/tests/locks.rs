@@ -6,6 +6,7 @@ use crate::contact::fixture::{check, lock, release};
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::reply::{ClaimReply, DeclareReply, HeldReply, Reply};
 use crate::contact::text::Text;
+use crate::ids::Id;
 
 fn locked(world: &mut World, command: &crate::contact::command::Command) -> ClaimReply {
     let reply = world.run(command);
@@ -106,6 +107,30 @@ fn a_lock_is_given_back_by_its_epoch() {
     assert!(theirs.epoch > mine.epoch);
     let again = locked(&mut world, &release(mine.claim_id, epoch));
     assert_eq!(again, ended);
+}
+
+#[test]
+fn a_lock_goes_on_under_a_new_name_after_90_days() {
+    let mut world = World::new();
+    let mut wanted = lock("o", "t", "a");
+    wanted.lease_s = 86_400;
+    let mut last = locked(&mut world, &wanted.clone().command());
+    let first = last.claim_id;
+    wanted.new_id = Id([9; 16]);
+    for half_day in 1..=180 {
+        assert_eq!(last.claim_id, first, "{half_day}");
+        world.now = NOON.plus_s(half_day * 43_200);
+        last = locked(&mut world, &wanted.clone().command());
+    }
+    assert_eq!(last.claim_id, Id([9; 16]));
+    let reply = world.check(check().about("o").task("t").by("b"));
+    assert_eq!(reply.locks.len(), 1, "one task has one lock");
+    let epoch = i64::try_from(last.epoch).expect("a small epoch");
+    locked(&mut world, &release(last.claim_id, epoch));
+    assert_eq!(
+        decided(&world.check(check().about("o").task("t").by("b"))),
+        ALLOWED
+    );
 }
 
 #[test]
