@@ -6,6 +6,7 @@
 
 mod deadlines;
 mod document;
+mod history;
 mod journal;
 mod limits;
 mod memory;
@@ -25,6 +26,7 @@ use self::setting::Section;
 use crate::exit::{Exit, Stop};
 
 pub(crate) use self::deadlines::Deadlines;
+pub(crate) use self::history::History;
 pub(crate) use self::journal::Journal;
 pub(crate) use self::limits::Limits;
 pub(crate) use self::memory::Memory;
@@ -41,6 +43,7 @@ const TABLE: &[Section] = &[
     Storage::SECTION,
     Journal::SECTION,
     Snapshots::SECTION,
+    History::SECTION,
     Limits::SECTION,
     Memory::SECTION,
     Deadlines::SECTION,
@@ -67,6 +70,8 @@ pub(crate) struct Config {
     pub(crate) journal: Journal,
     /// `[snapshots]`
     pub(crate) snapshots: Snapshots,
+    /// `[history]`
+    pub(crate) history: History,
     /// `[limits]`
     pub(crate) limits: Limits,
     /// `[memory]`
@@ -120,6 +125,7 @@ impl Config {
             storage: Storage::read(values),
             journal: Journal::read(values),
             snapshots: Snapshots::read(values),
+            history: History::read(values),
             limits: Limits::read(values),
             memory: Memory::read(values),
             deadlines: Deadlines::read(values),

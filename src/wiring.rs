@@ -13,6 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use interlock_actors::credits::CreditOptions;
+use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
 use interlock_actors::{Failure, Node, NodeHandle, NodeOptions, StartError};
 use interlock_api::limits::{ApiLimits, ListenOptions};
@@ -182,6 +183,11 @@ pub(crate) fn node_options(
             snapshot_bytes_per_s: config.snapshots.bytes_per_s,
             journal_bytes_max: config.journal.journal_bytes_max,
         },
+        history: HistoryOptions {
+            keep_days: u32::try_from(config.history.keep_days).unwrap_or(u32::MAX),
+            queue_bytes_max: size(config.history.queue_bytes_max),
+            write_interval: Duration::from_millis(config.history.write_interval_ms),
+        },
         notices_max: size(config.limits.notices_max),
         truncate_keys_max: TRUNCATE_KEYS_MAX,
         free_bytes_min: config.storage.free_bytes_min,
@@ -295,11 +301,11 @@ pub(crate) fn start_refused(error: StartError) -> Stop {
 
 /// What the operator reads when the node went down by itself.
 pub(crate) fn went_down(failure: &Failure) -> Stop {
-    let (exit, what) = match failure {
-        Failure::Storage(what) => (Exit::Storage, what),
-        Failure::Recovery(what) => (Exit::Corrupt, what),
-        Failure::Clock(what) => (Exit::Clock, what),
-        Failure::Bug(what) => (Exit::Bug, what),
+    let exit = match failure {
+        Failure::Storage(_) => Exit::Storage,
+        Failure::Recovery(_) => Exit::Corrupt,
+        Failure::Clock(_) => Exit::Clock,
+        Failure::Bug(_) => Exit::Bug,
     };
-    Stop::new(exit, what.as_str())
+    Stop::new(exit, failure.text())
 }

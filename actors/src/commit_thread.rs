@@ -79,7 +79,10 @@ impl<M: Machine> CommitThread<M> {
             let mut frames = Vec::new();
             let stop = self.take(&mut frames);
             if !frames.is_empty() && !self.commit(frames) {
-                self.drain();
+                // The stop is the last message: after it nothing comes that could end the wait.
+                if !stop {
+                    self.drain();
+                }
                 return;
             }
             if stop {
@@ -137,10 +140,20 @@ impl<M: Machine> CommitThread<M> {
                 let took = self.clock.mono().0.saturating_sub(started.0);
                 self.metrics
                     .committed(committed, took, self.log.journal_size());
-                true
+                self.wait_for_history()
             }
             Err(error) => {
                 self.fail(error.to_string());
+                false
+            }
+        }
+    }
+
+    fn wait_for_history(&self) -> bool {
+        match self.committer.wait_for_history() {
+            Ok(()) => true,
+            Err(lost) => {
+                self.fail(lost.to_string());
                 false
             }
         }
@@ -233,7 +246,7 @@ impl<M: Machine> CommitThread<M> {
     }
 
     fn fail(&self, cause: String) {
-        tracing::error!(%cause, "the log refused a commit: the node goes down");
+        tracing::error!(%cause, "the log cannot be written: the node goes down");
         self.failure.send_replace(Some(Failure::Storage(cause)));
     }
 

@@ -14,6 +14,7 @@ use interlock_storage::{
 };
 
 use crate::bus::Notices;
+use crate::history::{Feed, Lost};
 use crate::keeper::Keeper;
 use crate::message::{Answer, Frame, HeldAnswers, Monotonic};
 
@@ -34,6 +35,9 @@ pub struct Committer<M: Machine> {
     groups: BTreeMap<Group, (Epoch, Sequence)>,
     keeper: Keeper,
     notices: Notices<M::Notice>,
+    history: Option<Feed>,
+    /// Truncation stopped where history stands; it goes on when this number of the feed moves.
+    held_back: Option<u64>,
 }
 
 impl<M: Machine> fmt::Debug for Committer<M> {
@@ -62,7 +66,16 @@ impl<M: Machine> Committer<M> {
             groups,
             keeper,
             notices,
+            history: None,
+            held_back: None,
         }
+    }
+
+    /// Hands every durable commit to history, and truncates nothing that history has not taken.
+    #[must_use]
+    pub fn with_history(mut self, history: Feed) -> Self {
+        self.history = Some(history);
+        self
     }
 
     /// Appends that are durable, over all groups.
@@ -121,6 +134,9 @@ impl<M: Machine> Committer<M> {
                     .insert(append.group, (append.epoch, append.sequence));
             }
             self.keeper.committed(&commit, now);
+            if let Some(history) = &self.history {
+                history.push(commit.appends);
+            }
         }
         for frame in held {
             report.answers += self.release(frame);
@@ -128,14 +144,32 @@ impl<M: Machine> Committer<M> {
         Ok(report)
     }
 
-    /// Truncates what snapshots cover, a bounded step; answers whether more is left.
+    /// Waits until history has room for another commit. While its writer is behind, this slows
+    /// intake; the answers of commits so far are out already.
+    ///
+    /// # Errors
+    /// When history can no longer be written; final.
+    pub fn wait_for_history(&self) -> Result<(), Lost> {
+        self.history.as_ref().map_or(Ok(()), Feed::wait_for_room)
+    }
+
+    /// Truncates what snapshots cover and history has, a bounded step; answers whether more is left.
     ///
     /// # Errors
     /// When the log cannot be written; final.
     pub fn truncate(&mut self, keys_max: usize) -> Result<bool, LogError> {
-        let Some(positions) = self.keeper.take_truncation() else {
+        if let (Some(held), Some(history)) = (self.held_back, &self.history)
+            && history.moved() != held
+        {
+            self.held_back = None;
+            self.keeper.truncate_again();
+        }
+        let Some(mut positions) = self.keeper.take_truncation() else {
             return Ok(false);
         };
+        if let Some(history) = &self.history {
+            self.held_back = history.hold_back(&mut positions);
+        }
         let more = self.log.truncate(&positions, keys_max)?;
         if more {
             self.keeper.truncate_again();

@@ -13,6 +13,7 @@ pub mod clock;
 pub mod committer;
 pub mod credits;
 pub mod handle;
+pub mod history;
 pub mod keeper;
 pub mod message;
 pub mod node;

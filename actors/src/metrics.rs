@@ -4,13 +4,14 @@
 //! space or key is ever a label.
 
 use interlock_domain::key::Kind;
-use interlock_storage::JournalSize;
+use interlock_storage::{HistorySize, JournalSize};
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
     gauge, histogram,
 };
 
 use crate::committer::Committed;
+use crate::history::{Projector, Waiting, Wrote};
 use crate::keeper::Keeper;
 use crate::message::Monotonic;
 use crate::node::RecoveryReport;
@@ -70,6 +71,14 @@ const COUNTERS: &[(&str, &str)] = &[
         "interlock_answers_total",
         "Answers let go after their commit, one for each command.",
     ),
+    (
+        "interlock_history_notes_total",
+        "Decisions noted in history.",
+    ),
+    (
+        "interlock_history_written_bytes_total",
+        "Bytes of the rows of history, as they are before the engine writes them.",
+    ),
 ];
 const GAUGES: &[(&str, &str)] = &[
     ("interlock_entities", "Entities in memory, by kind."),
@@ -96,6 +105,22 @@ const GAUGES: &[(&str, &str)] = &[
     (
         "interlock_partitions_uncovered",
         "Partitions with something in the journal that no snapshot has yet.",
+    ),
+    (
+        "interlock_history_lag_commits",
+        "Parts of commits, one for each group of spaces, that history has not written yet.",
+    ),
+    (
+        "interlock_history_queue_bytes",
+        "Bytes of commits that wait for history; at the bound the committer waits for it.",
+    ),
+    (
+        "interlock_history_days",
+        "UTC days that history is kept of.",
+    ),
+    (
+        "interlock_history_bytes",
+        "Bytes that the days of history take.",
     ),
     (
         "interlock_clock_skew_milliseconds",
@@ -130,6 +155,10 @@ const HISTOGRAMS: &[(&str, &str)] = &[
     (
         "interlock_commit_seconds",
         "Seconds a commit took, sync included.",
+    ),
+    (
+        "interlock_history_write_seconds",
+        "Seconds a write of history took, syncs included.",
     ),
     ("interlock_commit_bytes", "Bytes of records in a commit."),
     (
@@ -338,6 +367,63 @@ impl CommitMetrics {
         if let Some(free) = free {
             self.free.set(free as f64);
         }
+    }
+}
+
+/// Counts of the writer of history.
+pub(crate) struct HistoryMetrics {
+    notes: Counter,
+    written: Counter,
+    seconds: Histogram,
+    lag: Gauge,
+    queue: Gauge,
+    days: Gauge,
+    bytes: Gauge,
+}
+
+impl HistoryMetrics {
+    pub(crate) fn new() -> Self {
+        Self {
+            notes: counter!("interlock_history_notes_total"),
+            written: counter!("interlock_history_written_bytes_total"),
+            seconds: histogram!("interlock_history_write_seconds"),
+            lag: gauge!("interlock_history_lag_commits"),
+            queue: gauge!("interlock_history_queue_bytes"),
+            days: gauge!("interlock_history_days"),
+            bytes: gauge!("interlock_history_bytes"),
+        }
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "metrics are floating point by their format"
+    )]
+    pub(crate) fn wrote(&self, wrote: Wrote, took_ns: u64) {
+        self.notes.increment(wrote.notes);
+        self.written.increment(wrote.bytes);
+        if wrote != Wrote::default() {
+            self.seconds.record(took_ns as f64 / 1e9);
+        }
+    }
+
+    /// What waits: in the queue, and packed but not written.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "metrics are floating point by their format"
+    )]
+    pub(crate) fn looked(&self, waiting: Waiting, projector: &Projector) {
+        self.lag
+            .set(waiting.appends as f64 + projector.waiting_appends() as f64);
+        self.queue.set(waiting.bytes as f64);
+    }
+
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "metrics are floating point by their format"
+    )]
+    pub(crate) fn kept(&self, size: HistorySize) {
+        self.days.set(size.days as f64);
+        self.bytes.set(size.bytes as f64);
     }
 }
 

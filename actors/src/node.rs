@@ -1,36 +1,37 @@
 //! A node: the shards, the committer and recovery put together on their threads.
 //!
 //! Here: starting, stopping, failing. Not here: any decision. One Arbiter thread for each shard, one
-//! committer thread, one recovery thread for each shard that ends when its partitions are rebuilt.
+//! committer thread, one thread that writes history, one recovery thread for each shard that ends when its partitions are rebuilt.
+
+mod parts;
 
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use actix::{Actor, Addr, Arbiter};
+use actix::Arbiter;
 use crossbeam_channel::Sender;
-use interlock_domain::ids::IdStream;
 use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Machine;
 use interlock_storage::run_mark::RunMark;
-use interlock_storage::{GROUPS, Group, Log, LogError, Owned};
+use interlock_storage::{GROUPS, Group, Log, LogError};
 use tokio::sync::{oneshot, watch};
 
 use crate::bus::{NoticeReader, Notices};
 use crate::clock::{ClockRefused, NodeClock};
 use crate::commit_thread::{CommitOptions, CommitThread, Handed};
-use crate::committer::Committer;
-use crate::credits::{CreditOptions, Credits};
-use crate::handle::{Entrance, NodeHandle, random_seed};
-use crate::keeper::{Keeper, KeeperOptions};
+use crate::credits::CreditOptions;
+use crate::handle::NodeHandle;
+use crate::history::HistoryOptions;
+use crate::keeper::KeeperOptions;
 use crate::message::{Done, Frame, ShardMessage, Waiter};
-use crate::metrics::{CommitMetrics, ShardMetrics};
+use crate::metrics::CommitMetrics;
 use crate::readiness::Readiness;
 use crate::recover_thread::{self, Recovery};
-use crate::shard::{Pressure, Shard, ShardOptions};
-use crate::shard_actor::{Deliver, Leave, Peers, ShardActor};
+use crate::shard::{Pressure, ShardOptions};
+use crate::shard_actor::{Deliver, Leave};
 
 /// Every bound and pace of a node. `config.toml` has the units, defaults and bounds.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +56,8 @@ pub struct NodeOptions {
     pub commit_bytes_max: usize,
     /// Snapshot paces and the bound of the journal's tail.
     pub keeper: KeeperOptions,
+    /// What is kept of decisions, and how it is written.
+    pub history: HistoryOptions,
     /// Notices kept for readers; a slower one resumes from the log.
     pub notices_max: usize,
     /// Keys that one truncation step removes.
@@ -96,6 +99,18 @@ pub enum Failure {
     Bug(String),
 }
 
+impl Failure {
+    /// What happened, for an operator.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        match self {
+            Self::Storage(what) | Self::Recovery(what) | Self::Clock(what) | Self::Bug(what) => {
+                what
+            }
+        }
+    }
+}
+
 /// What recovery found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
@@ -116,7 +131,8 @@ pub struct Node<M: Machine> {
     handle: NodeHandle<M>,
     arbiters: Vec<Arbiter>,
     committer: Sender<Handed<M>>,
-    thread: Option<JoinHandle<()>>,
+    /// The committer's, then history's: in the order in which they end.
+    threads: Vec<JoinHandle<()>>,
     notices: Notices<M::Notice>,
     failure: watch::Receiver<Option<Failure>>,
     recovered: watch::Receiver<Option<RecoveryReport>>,
@@ -145,22 +161,30 @@ impl<M: Machine> Node<M> {
         let started = clock.mono();
         let owned = log.acquire(&(0..GROUPS).map(Group).collect::<Vec<_>>())?;
         if !options.accept_truncation {
-            whole(&owned, mark.as_ref())?;
+            parts::whole(&owned, mark.as_ref())?;
         }
         let pressure = Arc::new(Pressure::default());
         let readiness = Readiness::default();
         let (failure, failures) = watch::channel(None);
         let notices = Notices::new(options.notices_max);
         let (sender, queue) = crossbeam_channel::bounded(options.frames_max());
-        let start = ShardStart {
+        let start = parts::ShardStart {
             sender: &sender,
             clock: &clock,
             pressure: &pressure,
             failure: &failure,
         };
-        let (arbiters, shards) = start_shards::<M>(options, &start, policies);
+        let (arbiters, shards) = parts::start_shards::<M>(options, &start, policies);
+        let (feed, writer) = parts::history::<M>(
+            &log,
+            &owned,
+            options.history,
+            (&clock, &readiness),
+            &failure,
+        )?;
+        let committer = parts::committer(&log, &owned, options.keeper, notices.clone());
         let thread = CommitThread {
-            committer: committer(&log, &owned, options.keeper, notices.clone()),
+            committer: committer.with_history(feed),
             log: Arc::clone(&log),
             queue,
             shards: shards.clone(),
@@ -173,7 +197,10 @@ impl<M: Machine> Node<M> {
             options: options.commit(),
         };
         // The committer starts first: what recovery releases may be decided at once.
-        let thread = spawn("interlock-commit", move || thread.run())?;
+        let threads = vec![
+            parts::spawn("interlock-commit", move || thread.run())?,
+            parts::spawn("interlock-history", move || writer.run())?,
+        ];
         let (report, recovered) = watch::channel(None);
         let recovery = Recovery {
             log,
@@ -186,12 +213,12 @@ impl<M: Machine> Node<M> {
             failure,
             report,
         };
-        spawn("interlock-recover", move || recover_thread::run(recovery))?;
+        parts::spawn("interlock-recover", move || recover_thread::run(recovery))?;
         Ok(Self {
-            handle: entrance(shards, options.credits, clock, readiness, pressure),
+            handle: parts::entrance(shards, options.credits, clock, readiness, pressure),
             arbiters,
             committer: sender,
-            thread: Some(thread),
+            threads,
             notices,
             failure: failures,
             recovered,
@@ -255,10 +282,10 @@ impl<M: Machine> Node<M> {
             shard.do_send(Leave);
         }
         drop(self.committer.send(Handed::Stop));
-        if let Some(thread) = self.thread.take() {
+        for thread in self.threads.drain(..) {
             let joined = tokio::task::spawn_blocking(move || thread.join()).await;
             if !matches!(joined, Ok(Ok(()))) {
-                tracing::error!("the committer's thread panicked");
+                tracing::error!("a thread of the committer or of history panicked");
             }
         }
         for arbiter in self.arbiters.drain(..) {
@@ -343,61 +370,6 @@ impl Done for Tell {
     }
 }
 
-/// Does the log have everything that the last run marked as durable? A file that was cut at a place
-/// the engine takes for its end opens without a complaint.
-fn whole(owned: &[Owned], mark: Option<&RunMark>) -> Result<(), StartError> {
-    let Some(last) = mark.and_then(RunMark::last) else {
-        return Ok(());
-    };
-    let appended: u64 = owned.iter().map(|owned| owned.last.0).sum();
-    if appended >= last.appended {
-        return Ok(());
-    }
-    Err(StartError::Log(LogError::Corrupt(format!(
-        "the log has lost {} of {} commits that were acknowledged: put a copy of the data directory \
-         in its place, or go on without them with --accept-truncation",
-        last.appended - appended,
-        last.appended
-    ))))
-}
-
-fn entrance<M: Machine>(
-    shards: Vec<Addr<ShardActor<M>>>,
-    credits: CreditOptions,
-    clock: NodeClock,
-    readiness: Readiness,
-    pressure: Arc<Pressure>,
-) -> NodeHandle<M> {
-    let credits = Credits::new(credits);
-    let stopping = AtomicBool::new(false);
-    let entrance = Entrance {
-        shards,
-        credits,
-        clock,
-        readiness,
-        pressure,
-        stopping,
-    };
-    NodeHandle {
-        entrance: Arc::new(entrance),
-    }
-}
-
-fn committer<M: Machine>(
-    log: &Arc<dyn Log>,
-    owned: &[Owned],
-    options: KeeperOptions,
-    notices: Notices<M::Notice>,
-) -> Committer<M> {
-    let epoch = owned
-        .iter()
-        .map(|owned| owned.epoch.0)
-        .max()
-        .unwrap_or_default();
-    let keeper = Keeper::new(options, log.coverage(), epoch);
-    Committer::new(Arc::clone(log), owned, keeper, notices)
-}
-
 impl NodeOptions {
     /// Room in the committer's queue. A frame holds at least one credit, or is one of the few that
     /// a shard makes by itself (a sweep, a slice).
@@ -426,62 +398,4 @@ impl NodeOptions {
                 .cast_signed(),
         }
     }
-}
-
-/// What every shard is started with.
-struct ShardStart<'a, M: Machine> {
-    sender: &'a Sender<Handed<M>>,
-    clock: &'a NodeClock,
-    pressure: &'a Arc<Pressure>,
-    failure: &'a watch::Sender<Option<Failure>>,
-}
-
-type Shards<M> = (Vec<Arbiter>, Vec<Addr<ShardActor<M>>>);
-
-fn start_shards<M: Machine>(
-    options: NodeOptions,
-    start: &ShardStart<'_, M>,
-    policies: Vec<(SpaceId, Arc<M::Policy>)>,
-) -> Shards<M> {
-    let mut arbiters = Vec::new();
-    let mut shards = Vec::new();
-    for index in 0..options.shards {
-        let ids = IdStream::new(random_seed());
-        let shard = Shard::new(options.shard(index), ids, Arc::clone(start.pressure));
-        let actor = ShardActor::new(
-            shard,
-            start.sender.clone(),
-            start.clock.clone(),
-            start.failure.clone(),
-            ShardMetrics::new(index),
-            options.sweep_interval,
-        );
-        let arbiter = Arbiter::new();
-        shards.push(ShardActor::start_in_arbiter(&arbiter.handle(), move |_| {
-            actor
-        }));
-        arbiters.push(arbiter);
-    }
-    for shard in &shards {
-        shard.do_send(Peers(shards.clone()));
-        for (space, policy) in &policies {
-            let policy = Arc::clone(policy);
-            shard.do_send(Deliver(ShardMessage::Policy {
-                space: *space,
-                policy,
-            }));
-        }
-    }
-    (arbiters, shards)
-}
-
-/// Starts a named thread.
-pub(crate) fn spawn(
-    name: &str,
-    run: impl FnOnce() + Send + 'static,
-) -> Result<JoinHandle<()>, StartError> {
-    std::thread::Builder::new()
-        .name(name.to_owned())
-        .spawn(run)
-        .map_err(|error| StartError::Thread(error.to_string()))
 }

@@ -203,8 +203,23 @@ impl RecordView<'_> {
     /// # Errors
     /// When the bytes are damaged.
     pub fn note<M: Machine>(&self) -> Result<Option<M::Note>, LogError> {
-        let rest = self.entries(&mut |_| Ok(()))?;
-        postcard::from_bytes(rest).map_err(|error| bad(&error.to_string()))
+        let Some(bytes) = self.note_bytes()? else {
+            return Ok(None);
+        };
+        let note = postcard::from_bytes(bytes).map_err(|error| bad(&error.to_string()))?;
+        Ok(Some(note))
+    }
+
+    /// The note's bytes, not decoded.
+    ///
+    /// # Errors
+    /// When the bytes are damaged.
+    pub fn note_bytes(&self) -> Result<Option<&[u8]>, LogError> {
+        match self.entries(&mut |_| Ok(()))?.split_first() {
+            Some((0, [])) => Ok(None),
+            Some((1, note)) => Ok(Some(note)),
+            Some(_) | None => Err(bad("its note")),
+        }
     }
 }
 

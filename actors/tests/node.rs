@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_actors::credits::CreditOptions;
+use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
 use interlock_actors::{Answer, Node, NodeClock, NodeOptions, Submission};
 use interlock_domain::ids::IdStream;
@@ -217,6 +218,11 @@ fn options(shards: u16) -> NodeOptions {
             snapshot_interval_ms: 100,
             snapshot_bytes_per_s: 1_000_000,
             journal_bytes_max: 1_000_000,
+        },
+        history: HistoryOptions {
+            keep_days: 90,
+            queue_bytes_max: 1_000_000,
+            write_interval: Duration::from_millis(20),
         },
         truncate_keys_max: 100,
         free_bytes_min: 0,

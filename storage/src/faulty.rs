@@ -21,8 +21,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub use self::plan::{Fault, FaultCounts, FaultPlan};
 use crate::Coverage;
 use crate::log::{
-    AppendError, Capabilities, Commit, Epoch, Group, HistoryDay, JournalSize, Landed, Log,
-    LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo, VisitRow,
+    AppendError, Capabilities, Commit, Epoch, Group, HistoryDay, HistorySize, JournalSize, Landed,
+    Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo, VisitRow,
 };
 use crate::memory::{MemoryLog, MemoryStore, Removed, State};
 use crate::rng::Rng;
@@ -408,6 +408,10 @@ impl Log for FaultyLog {
 
     fn history_purge(&self, before: HistoryDay) -> Result<Vec<HistoryDay>, LogError> {
         self.read()?.history_purge(before)
+    }
+
+    fn history_size(&self) -> Result<HistorySize, LogError> {
+        self.read()?.history_size()
     }
 
     fn history_position(&self) -> Result<Option<Positions>, LogError> {

@@ -194,6 +194,15 @@ pub struct JournalSize {
     pub bytes: u64,
 }
 
+/// How much history is kept, for metrics.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HistorySize {
+    /// Days that have rows.
+    pub days: u64,
+    /// Bytes they take where they lie.
+    pub bytes: u64,
+}
+
 /// Did an append whose outcome was unknown land?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landed {
@@ -374,6 +383,12 @@ pub trait Log: Send + Sync {
     /// # Errors
     /// When the engine cannot be written.
     fn history_purge(&self, before: HistoryDay) -> Result<Vec<HistoryDay>, LogError>;
+
+    /// How much history is kept.
+    ///
+    /// # Errors
+    /// When the engine cannot be read.
+    fn history_size(&self) -> Result<HistorySize, LogError>;
 
     /// What history has taken durably; `None` while no history was ever written.
     ///

@@ -13,8 +13,9 @@ pub(crate) use self::state::{Removed, State};
 use crate::Coverage;
 use crate::book::{Book, check_groups, check_rows, is_wanted, prefix_range};
 use crate::log::{
-    AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Epoch, Group, HistoryDay, JournalSize,
-    Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo, VisitRow,
+    AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Epoch, Group, HistoryDay, HistorySize,
+    JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo,
+    VisitRow,
 };
 
 /// Commits that replay copies at a time: readers hold the lock only that long.
@@ -269,6 +270,17 @@ impl Log for MemoryLog {
         let kept = state.days.split_off(&before);
         let gone = std::mem::replace(&mut state.days, kept);
         Ok(gone.into_keys().collect())
+    }
+
+    fn history_size(&self) -> Result<HistorySize, LogError> {
+        let state = self.store.lock();
+        let rows = state.days.values().flatten();
+        Ok(HistorySize {
+            days: state.days.len() as u64,
+            bytes: rows
+                .map(|(key, value)| (key.len() + value.len()) as u64)
+                .sum(),
+        })
     }
 
     fn history_position(&self) -> Result<Option<Positions>, LogError> {

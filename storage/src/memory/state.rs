@@ -172,10 +172,10 @@ impl State {
         rows: &[Row],
         position: Option<&Positions>,
     ) {
-        self.days
-            .entry(day)
-            .or_default()
-            .extend(rows.iter().cloned());
+        if !rows.is_empty() {
+            let day = self.days.entry(day).or_default();
+            day.extend(rows.iter().cloned());
+        }
         if let Some(position) = position {
             let taken = self.book.history.get_or_insert_default();
             for (&group, &sequence) in position {

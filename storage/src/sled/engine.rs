@@ -10,8 +10,9 @@ use super::{SledLog, chunk, keys, landmarks, values};
 use crate::Coverage;
 use crate::book::{check_groups, check_rows, is_wanted};
 use crate::log::{
-    AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Epoch, Group, HistoryDay, JournalSize,
-    Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo, VisitRow,
+    AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Epoch, Group, HistoryDay, HistorySize,
+    JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo,
+    VisitRow,
 };
 use crate::memory::not_found;
 
@@ -222,6 +223,10 @@ impl Log for SledLog {
 
     fn history_purge(&self, before: HistoryDay) -> Result<Vec<HistoryDay>, LogError> {
         self.history.purge(before)
+    }
+
+    fn history_size(&self) -> Result<HistorySize, LogError> {
+        self.history.size()
     }
 
     fn history_position(&self) -> Result<Option<Positions>, LogError> {

@@ -117,6 +117,23 @@ pub(super) fn move_aside(dir: &Path) -> Result<Vec<PathBuf>, LogError> {
     Ok(moved)
 }
 
+/// Bytes of the files in a directory. One that goes meanwhile, as snapshots of sled do, counts
+/// nothing.
+pub(super) fn bytes_in(dir: &Path) -> Result<u64, LogError> {
+    let mut bytes = 0;
+    let entries = fs::read_dir(dir).map_err(|error| io_error("read", dir, &error))?;
+    for entry in entries {
+        let entry = entry.map_err(|error| io_error("read", dir, &error))?;
+        match entry.metadata() {
+            Ok(metadata) if metadata.is_file() => bytes += metadata.len(),
+            Ok(_) => {}
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+            Err(error) => return Err(io_error("look at", &entry.path(), &error)),
+        }
+    }
+    Ok(bytes)
+}
+
 pub(super) fn io_error(verb: &str, path: &Path, error: &io::Error) -> LogError {
     LogError::Io(format!("cannot {verb} {}: {error}", path.display()))
 }

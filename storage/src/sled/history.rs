@@ -17,7 +17,7 @@ use super::files;
 use super::keys;
 use super::store::{Store, StoreOptions};
 use super::values;
-use crate::log::{HistoryDay, LogError, Row};
+use crate::log::{HistoryDay, HistorySize, LogError, Row};
 
 /// Days kept open: today, the day before around midnight, and one that is being read.
 const OPEN_MAX: usize = 3;
@@ -136,6 +136,18 @@ impl History {
             remove_dir(&path)?;
         }
         Ok(gone)
+    }
+
+    /// Counts the days and the bytes of their files.
+    pub(super) fn size(&self) -> Result<HistorySize, LogError> {
+        let mut size = HistorySize::default();
+        for name in self.names()? {
+            if parse_day(&name).is_some() {
+                size.days += 1;
+                size.bytes += files::bytes_in(&self.dir.join(name))?;
+            }
+        }
+        Ok(size)
     }
 
     /// Runs `step` on a day's database; `false` when there is none and `create` is not set.

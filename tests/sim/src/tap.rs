@@ -6,8 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_storage::{
-    AppendError, Capabilities, Commit, Coverage, Epoch, Group, HistoryDay, JournalSize, Landed,
-    Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo, VisitRow,
+    AppendError, Capabilities, Commit, Coverage, Epoch, Group, HistoryDay, HistorySize,
+    JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo,
+    VisitRow,
 };
 
 /// See the module.
@@ -138,6 +139,10 @@ impl Log for Tap {
 
     fn history_purge(&self, before: HistoryDay) -> Result<Vec<HistoryDay>, LogError> {
         self.inner.history_purge(before)
+    }
+
+    fn history_size(&self) -> Result<HistorySize, LogError> {
+        self.inner.history_size()
     }
 
     fn history_position(&self) -> Result<Option<Positions>, LogError> {

@@ -1,0 +1,171 @@
+//! The thread that writes history.
+//!
+//! Here: what it does when: catching up with the journal at a start, writing what the committer
+//! hands over, forgetting old days. Not here: rows (`row`, `projector`). It writes at most about
+//! once in the interval, for every write syncs twice (rows, then the position), or earlier when many
+//! bytes wait. A write that fails takes the node down, as a failed commit does.
+
+use std::marker::PhantomData;
+use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_domain::machine::Machine;
+use interlock_storage::{Log, LogError, Owned, Positions, Sequence};
+use tokio::sync::watch;
+
+use super::{HistoryOptions, Intake, Projector, first_kept};
+use crate::clock::NodeClock;
+use crate::message::Monotonic;
+use crate::metrics::HistoryMetrics;
+use crate::node::Failure;
+use crate::readiness::Readiness;
+
+/// Bytes of rows that are written at once, without waiting for the interval.
+const WRITE_BYTES: u64 = 8 * 1024 * 1024;
+/// Longest sleep, and the pace of the metrics.
+const LOOK: Duration = Duration::from_secs(1);
+/// Time between two looks for days that are to go, in nanoseconds.
+const PURGE_EVERY_NS: u64 = 3_600 * 1_000_000_000;
+
+/// See the module.
+pub(crate) struct Writer<M: Machine> {
+    pub(crate) log: Arc<dyn Log>,
+    pub(crate) intake: Intake,
+    pub(crate) clock: NodeClock,
+    pub(crate) readiness: Readiness,
+    pub(crate) failure: watch::Sender<Option<Failure>>,
+    pub(crate) metrics: HistoryMetrics,
+    pub(crate) options: HistoryOptions,
+    /// Where each group's log ends at this start.
+    pub(crate) lasts: Positions,
+    pub(crate) machine: PhantomData<fn() -> M>,
+}
+
+/// Where each group's log ends when a node acquires it.
+pub(crate) fn lasts(owned: &[Owned]) -> Positions {
+    owned
+        .iter()
+        .filter(|owned| owned.last > Sequence(0))
+        .map(|owned| (owned.group, owned.last))
+        .collect()
+}
+
+impl<M: Machine> Writer<M> {
+    /// Runs until the committer has ended and everything is written, or the log fails.
+    pub(crate) fn run(self) {
+        let failure = match catch_unwind(AssertUnwindSafe(|| self.work())) {
+            Ok(Ok(())) => return,
+            Ok(Err(failure)) => failure,
+            Err(_) => Failure::Bug("the writer of history panicked".to_owned()),
+        };
+        tracing::error!(?failure, "history cannot go on: the node goes down");
+        self.intake.fail(failure.text());
+        self.failure.send_replace(Some(failure));
+    }
+
+    fn work(&self) -> Result<(), Failure> {
+        let unread = |error: LogError| Failure::Recovery(error.to_string());
+        let unwritten = |error: LogError| Failure::Storage(format!("history: {error}"));
+        let durable = self.log.history_position().map_err(unread)?;
+        let mut projector = Projector::new(durable.unwrap_or_default());
+        self.catch_up(&mut projector).map_err(unread)?;
+        self.write(&mut projector).map_err(unwritten)?;
+        let (mut wrote, mut looked, mut purged) = (self.clock.mono(), None, None);
+        loop {
+            let patience = match projector.is_behind() {
+                true => self.interval_left(wrote),
+                false => LOOK,
+            };
+            let (appends, open) = self.intake.take(patience);
+            for append in appends {
+                let at = (append.group, append.sequence);
+                let taken = projector.take::<M>(at.0, at.1, &append.records);
+                self.intake.done(&append);
+                taken.map_err(unread)?;
+                if projector.waiting_bytes() >= WRITE_BYTES {
+                    self.write(&mut projector).map_err(unwritten)?;
+                    wrote = self.clock.mono();
+                }
+            }
+            if !open || (projector.is_behind() && self.interval_left(wrote).is_zero()) {
+                self.write(&mut projector).map_err(unwritten)?;
+                wrote = self.clock.mono();
+            }
+            if !open {
+                return Ok(());
+            }
+            if self.is_time(&mut looked, LOOK.as_nanos()) {
+                self.metrics.looked(self.intake.waiting(), &projector);
+            }
+            // Before recovery has judged the clock, today may be any day.
+            if self.readiness.all() && self.is_time(&mut purged, u128::from(PURGE_EVERY_NS)) {
+                self.purge().map_err(unwritten)?;
+            }
+        }
+    }
+
+    /// Takes what the journal has and history has not. A directory that never had history gives what
+    /// is left of its journal; what was truncated before is owed to nobody.
+    fn catch_up(&self, projector: &mut Projector) -> Result<(), LogError> {
+        let after = projector.durable().clone();
+        let mut outcome = Ok(());
+        self.log.replay(&after, &mut |replayed| {
+            let last = self.lasts.get(&replayed.group).copied();
+            // Commits of this run come from the committer, and all old ones lie before them.
+            if replayed.sequence > last.unwrap_or_default() {
+                return ControlFlow::Break(());
+            }
+            outcome = projector
+                .take::<M>(replayed.group, replayed.sequence, &replayed.records)
+                .and_then(|()| match projector.waiting_bytes() >= WRITE_BYTES {
+                    true => self.write(projector),
+                    false => Ok(()),
+                });
+            match outcome {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(_) => ControlFlow::Break(()),
+            }
+        })?;
+        outcome?;
+        for (&group, &last) in &self.lasts {
+            projector.reach(group, last);
+        }
+        Ok(())
+    }
+
+    fn write(&self, projector: &mut Projector) -> Result<(), LogError> {
+        let started = self.clock.mono();
+        let wrote = projector.write(&*self.log)?;
+        self.intake.reached(projector.durable());
+        let took = self.clock.mono().0.saturating_sub(started.0);
+        self.metrics.wrote(wrote, took);
+        Ok(())
+    }
+
+    fn purge(&self) -> Result<(), LogError> {
+        let first = first_kept(self.clock.now(), self.options.keep_days);
+        let gone = self.log.history_purge(first)?;
+        if !gone.is_empty() {
+            tracing::info!(days = gone.len(), "history forgot the days that are over");
+        }
+        self.metrics.kept(self.log.history_size()?);
+        Ok(())
+    }
+
+    fn interval_left(&self, wrote: Monotonic) -> Duration {
+        let passed = Duration::from_nanos(self.clock.mono().0.saturating_sub(wrote.0));
+        self.options.write_interval.saturating_sub(passed)
+    }
+
+    /// Has it been so long since the last time? Then this is the next one.
+    fn is_time(&self, last: &mut Option<Monotonic>, every_ns: u128) -> bool {
+        let now = self.clock.mono();
+        let due = last.is_none_or(|last| u128::from(now.0.saturating_sub(last.0)) >= every_ns);
+        if due {
+            *last = Some(now);
+        }
+        due
+    }
+}
