@@ -1,9 +1,22 @@
 //! The contact token and canonical destinations.
 //!
-//! Here: what a company embeds in its gateway. No server dependency.
+//! Here: what a company embeds in its gateway, and what the server signs with. No server dependency,
+//! no transport, no clock: times are arguments. [`Gateway`] is where to begin.
 
+mod claims;
 mod destination;
+mod gateway;
 mod hash;
+mod keys;
+mod seen;
+mod sign;
+mod verify;
 
+pub use claims::{Claims, LIFETIME_S_MAX};
 pub use destination::{NoDestination, canonical};
+pub use gateway::{Gateway, NotLetThrough};
 pub use hash::{decode_32, keyed_hash};
+pub use keys::{KeySet, KeySource, NotAKeySet, REFRESH_S, UNKNOWN_REFRESH_S};
+pub use seen::{MemorySeen, Seen, SeenError};
+pub use sign::TokenKey;
+pub use verify::{Identity, LEEWAY_S, Message, Refusal, verify};
