@@ -9,6 +9,7 @@ mod harness;
 mod kills;
 mod linear;
 mod logs;
+mod ownership;
 mod races;
 mod rates;
 mod raw;
