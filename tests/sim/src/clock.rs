@@ -70,6 +70,13 @@ impl Clocks {
         Timestamp(self.base_ms + self.skews_ms[shard % self.skews_ms.len()])
     }
 
+    /// No shard's wall clock has ever shown a later time.
+    #[must_use]
+    pub fn latest(&self) -> Timestamp {
+        let skew = i64::try_from(self.skew_max_ms).unwrap_or(i64::MAX);
+        Timestamp(self.base_ms + skew)
+    }
+
     /// The monotonic clock.
     #[must_use]
     pub const fn mono(&self) -> Monotonic {

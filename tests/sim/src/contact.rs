@@ -1,11 +1,12 @@
 //! The contact product, simulated against a model of its own.
 //!
 //! The model is written from `docs/spec/contact.md` and shares nothing with the product but its
-//! types: it keeps every contact, attempt and suppression there ever was, with the record of the
+//! types: it keeps every contact, attempt, suppression, claim and lock there ever was, with the record of the
 //! log that made it, and judges a decision over what stood before that record. In `contact/`: the
-//! rules of a run (`rules`), what is asked (`ask`), the books (`books`), what a check must come to
-//! (`check`) and everything else (`judge`), the model that brings them together (`model`)
-//! and how it explains an answer (`explain`).
+//! rules of a run (`rules`), what is asked (`ask`), the books (`books`, `holds`), what a check must come to
+//! (`check`), claims and locks (`claims`, `locks`) and everything else (`judge`), the changes of a
+//! record (`change`), the model that brings them together (`model`), how it explains an answer
+//! (`explain`) and which cases a run has seen (`coverage`).
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -16,14 +17,20 @@
 mod ask;
 mod books;
 mod budget;
+mod change;
 mod check;
+mod claims;
+mod coverage;
 mod explain;
+mod holds;
 mod judge;
+mod locks;
 mod model;
 mod rules;
 
 use interlock_domain::contact::Contact;
 
+pub use coverage::CASES;
 pub use model::ContactModel;
 
 use crate::machine::SimMachine;

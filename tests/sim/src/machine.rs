@@ -136,15 +136,41 @@ pub trait Model<M: Machine>: Sized {
         notice: &M::Notice,
     ) -> Result<(), Violation>;
 
-    /// A command was answered. Whatever the answer promises is in the log by now.
+    /// The look-up of a command was answered. No decision so far was later than `latest`.
     ///
     /// # Errors
     /// When the answer is wrong.
-    fn answered(&mut self, ticket: Ticket, answer: &Answer<M::Reply>) -> Result<(), Violation>;
+    fn looked_up(
+        &mut self,
+        _ticket: Ticket,
+        _found: &M::Reply,
+        _latest: Timestamp,
+    ) -> Result<(), Violation> {
+        Ok(())
+    }
+
+    /// This is a command now that its look-up was answered.
+    fn completed(&mut self, _ticket: Ticket, _command: &M::Command) {}
+
+    /// A command was answered, and no decision so far was later than `latest`. Whatever the answer promises is in the log by now.
+    ///
+    /// # Errors
+    /// When the answer is wrong.
+    fn answered(
+        &mut self,
+        ticket: Ticket,
+        answer: &Answer<M::Reply>,
+        latest: Timestamp,
+    ) -> Result<(), Violation>;
 
     /// Nothing is on its way: every command was answered or never will be.
     ///
     /// # Errors
     /// When the memory is not what the model has.
     fn quiet(&mut self, memory: &Memory<M::Entity>) -> Result<(), Violation>;
+
+    /// How often each case that the model tells apart was seen.
+    fn seen(&self) -> BTreeMap<&'static str, u64> {
+        BTreeMap::new()
+    }
 }

@@ -29,6 +29,9 @@ struct Arguments {
     /// Shards of the first process, 1 to 5; without it by seed
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=5))]
     shards: Option<u16>,
+    /// Prints how often each case that a model tells apart was seen
+    #[arg(long)]
+    cases: bool,
 }
 
 /// The machines there are.
@@ -62,10 +65,10 @@ fn main() -> ExitCode {
         };
         let mut fine = true;
         if arguments.machine.takes(Choice::Counters) {
-            fine &= one::<Counters>(options);
+            fine &= one::<Counters>(options, arguments.cases);
         }
         if arguments.machine.takes(Choice::Contact) {
-            fine &= one::<Contact>(options);
+            fine &= one::<Contact>(options, arguments.cases);
         }
         if !fine {
             return ExitCode::FAILURE;
@@ -75,7 +78,7 @@ fn main() -> ExitCode {
 }
 
 #[expect(clippy::print_stdout, reason = "this is a command line")]
-fn one<M: SimMachine>(options: Options) -> bool {
+fn one<M: SimMachine>(options: Options, cases: bool) -> bool {
     let name = M::NAME;
     let Options {
         seed,
@@ -88,6 +91,9 @@ fn one<M: SimMachine>(options: Options) -> bool {
     let why = match catch_unwind(|| run::<M>(options, &mut |report| println!("  {report}"))) {
         Ok(Ok(report)) => {
             println!("{name}: seed {seed} is fine: {report}");
+            if cases {
+                println!("{:#?}", report.seen);
+            }
             return true;
         }
         Ok(Err(Failure {

@@ -1,5 +1,6 @@
 //! What a run came to: counts of everything that happened, and a digest of all of it.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use interlock_actors::message::Answer;
@@ -57,6 +58,8 @@ pub struct Report {
     pub rests: u64,
     /// Entities as the shards of this process counted them.
     pub entities: [i64; Kind::ALL.len()],
+    /// Cases the model saw.
+    pub seen: BTreeMap<&'static str, u64>,
 }
 
 impl Report {
@@ -151,6 +154,9 @@ impl Report {
         self.landed_unknown += other.landed_unknown;
         self.failed_starts += other.failed_starts;
         self.rests += other.rests;
+        for (case, count) in &other.seen {
+            *self.seen.entry(case).or_default() += count;
+        }
     }
 }
 

@@ -17,7 +17,7 @@ use crate::sink::Client;
 #[derive(Debug)]
 struct Request<R> {
     client: Arc<Client<R>>,
-    first: Ticket,
+    tickets: Vec<Ticket>,
     answered: Vec<bool>,
 }
 
@@ -58,16 +58,16 @@ impl<R> Tracker<R> {
         self.open
     }
 
-    /// A request sets out with these keys by command.
-    pub fn asked(&mut self, client: Arc<Client<R>>, first: Ticket, keys: Vec<KeyList>) {
-        self.open += keys.len();
+    /// A request sets out with these commands and their keys.
+    pub fn asked(&mut self, client: Arc<Client<R>>, commands: Vec<(Ticket, KeyList)>) {
+        self.open += commands.len();
         let request = Request {
-            answered: vec![false; keys.len()],
-            first,
+            answered: vec![false; commands.len()],
+            tickets: commands.iter().map(|(ticket, _)| *ticket).collect(),
             client,
         };
         self.requests.insert(request.client.request, request);
-        for (ticket, keys) in (first..).zip(keys) {
+        for (ticket, keys) in commands {
             let command = Command {
                 keys,
                 leads: None,
@@ -129,7 +129,7 @@ impl<R> Tracker<R> {
             None => return violated("answers", format!("{request} has no command {index}")),
         }
         self.open -= 1;
-        let ticket = asked.first + u64::from(index);
+        let ticket = asked.tickets[index as usize];
         if asked.answered.iter().all(|&answered| answered) {
             self.requests.remove(&request);
         }

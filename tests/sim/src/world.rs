@@ -73,6 +73,8 @@ pub struct World<M: SimMachine> {
     notices: Notices<M::Notice>,
     noticed: NoticeReader<M::Notice>,
     told: Vec<Arc<Told>>,
+    /// Commands that wait for their look-ups, by the look-up's ticket.
+    looking: BTreeMap<Ticket, Looking<M>>,
     next_ticket: Ticket,
     next_request: u64,
     fault: Option<Fault>,
@@ -80,6 +82,14 @@ pub struct World<M: SimMachine> {
     next_rest: u64,
     recent: VecDeque<Step>,
     report: Report,
+}
+
+/// A command that is complete when its look-up is answered.
+#[derive(Debug)]
+struct Looking<M: SimMachine> {
+    ticket: Ticket,
+    command: M::Command,
+    policy: Arc<M::Policy>,
 }
 
 /// Runs one seed; tells the progress now and then.
@@ -92,7 +102,10 @@ pub fn run<M: SimMachine>(
 ) -> Result<Report, Failure> {
     let mut world = World::<M>::new(options);
     match world.all_steps(progress) {
-        Ok(()) => Ok(world.report),
+        Ok(()) => {
+            world.report.seen = world.model.seen();
+            Ok(world.report)
+        }
         Err(violation) => Err(Failure {
             violation,
             step: world.step,
@@ -160,6 +173,7 @@ impl<M: SimMachine> World<M> {
             notices,
             noticed,
             told: Vec::new(),
+            looking: BTreeMap::new(),
             next_ticket: 1,
             next_request: 1,
             fault: None,

@@ -2,6 +2,7 @@
 //! finds is kept as steps of its own (`snapshots`): a seed means another run after each change here.
 
 use interlock_domain::contact::Contact;
+use interlock_sim::contact::CASES;
 use interlock_sim::counters::{Counters, quiet_deliberate_panics};
 use interlock_sim::machine::SimMachine;
 use interlock_sim::report::Report;
@@ -42,6 +43,24 @@ fn contact_agrees_with_its_model() {
         let report = runs::<Contact>(options(seed, 3_000, shards));
         assert!(report.answers > 0, "seed {seed} asked nothing: {report}");
     }
+}
+
+#[test]
+fn every_case_of_ownership_is_seen() {
+    let mut sum = Report::default();
+    for seed in 100..116 {
+        let shards = u16::try_from(seed % 5 + 1).expect("1 to 5");
+        sum.add(&runs::<Contact>(options(seed, 6_000, shards)));
+    }
+    let missing: Vec<_> = CASES
+        .iter()
+        .filter(|case| !sum.seen.contains_key(*case))
+        .collect();
+    assert!(
+        missing.is_empty(),
+        "never seen: {missing:?} in {:#?}",
+        sum.seen
+    );
 }
 
 #[test]

@@ -1,4 +1,7 @@
-//! What agents, panels and consumers ask of the contact product.
+//! What agents, panels and consumers ask of the contact product. In `ask/`: what they ask about
+//! ownership (`own`).
+
+mod own;
 
 use std::collections::BTreeMap;
 
@@ -7,6 +10,7 @@ use interlock_domain::contact::command::{
     EffectRef, LiftSuppression, ObserveMessage, ReceiptRef, ReserveEffect, Route, SettleEffect,
     SettledBy, Settlement,
 };
+use interlock_domain::contact::directory::Target;
 use interlock_domain::contact::name::{
     AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
 };
@@ -39,6 +43,7 @@ struct Place {
     attempts: BTreeMap<KeyHash, u32>,
     /// Decisions seen of late, with customer and purpose.
     decisions: Vec<(Id, KeyHash, PurposeId)>,
+    ids: own::Ids,
 }
 
 /// Everybody who asks.
@@ -46,7 +51,7 @@ struct Place {
 pub(super) struct Clients {
     places: BTreeMap<SpaceId, Place>,
     /// Weights of the bodies, in the order of [`Clients::body`].
-    bodies: [u64; 8],
+    bodies: [u64; 12],
     keyed: u64,
     hot: u64,
 }
@@ -78,6 +83,10 @@ impl Clients {
                 random.pick(&[0, 2, 10]),
                 random.pick(&[0, 2, 10]),
                 random.pick(&[0, 5]),
+                random.pick(&[5, 20, 60]),
+                random.pick(&[0, 5, 20]),
+                random.pick(&[5, 20, 60]),
+                random.pick(&[5, 20]),
             ],
             keyed: random.pick(&[0, 300, 800]),
             hot: random.pick(&[0, 300, 900]),
@@ -105,6 +114,13 @@ impl Clients {
         }
     }
 
+    /// A claim or a lock came to light.
+    pub(super) fn claimed(&mut self, space: SpaceId, id: Id, epoch: u64) {
+        if let Some(place) = self.places.get_mut(&space) {
+            place.ids.claimed(id, epoch);
+        }
+    }
+
     pub(super) fn ask(
         &mut self,
         space: SpaceId,
@@ -118,9 +134,10 @@ impl Clients {
             .get_mut(&space)
             .expect("a space that takes part");
         if !place.sent.is_empty() && random.chance(keyed / 3) {
-            let again = place.sent[random.index(place.sent.len())].clone();
+            let mut again = place.sent[random.index(place.sent.len())].clone();
             // The edge refuses names that its rules do not know.
             if rules.knows(&again) {
+                place.ids.name(&mut again.body, random);
                 return again;
             }
         }
@@ -137,7 +154,7 @@ impl Clients {
         if random.chance(keyed) {
             let request = format!("{command:?}");
             command.receipt = Some(ReceiptRef {
-                hash: random.pick(&place.keys[&(source.0, route as u8)]),
+                hash: place.key(source, route, random),
                 fingerprint: xxh3_128(request.as_bytes()).to_be_bytes(),
             });
             place.sent.push(command.clone());
@@ -145,11 +162,20 @@ impl Clients {
                 place.sent.remove(0);
             }
         }
+        place.ids.name(&mut command.body, random);
         command
     }
 }
 
 impl Place {
+    /// A key that was used before for something else, or a new one.
+    fn key(&self, source: SourceId, route: Route, random: &mut Random) -> KeyHash {
+        if random.chance(200) {
+            return random.pick(&self.keys[&(source.0, route as u8)]);
+        }
+        self.ids.fresh(Kind::Receipt, random)
+    }
+
     fn new(space: SpaceId, partitions: u64, random: &mut Random) -> Self {
         let customers = random.pick(&[1, 3, 12]);
         let effects = random.pick(&[2, 6, 40]);
@@ -164,6 +190,8 @@ impl Place {
             Route::Effects,
             Route::Settle,
             Route::Batch,
+            Route::Claims,
+            Route::Release,
         ];
         let mut keys = BTreeMap::new();
         for source in 1..=SOURCES {
@@ -180,11 +208,12 @@ impl Place {
             sent: Vec::new(),
             attempts: BTreeMap::new(),
             decisions: Vec::new(),
+            ids: own::Ids::new(space, partitions),
         }
     }
 
     fn body(
-        &self,
+        &mut self,
         which: usize,
         rules: &Rules,
         now: Timestamp,
@@ -208,7 +237,10 @@ impl Place {
         };
         let settlement = random.pick(&SETTLEMENTS);
         match which {
-            0 => self.check(rules, customer, effect, random),
+            0 => {
+                let object = self.object(hot, random);
+                self.check(rules, (customer, object), effect, random)
+            }
             1 => (
                 Route::Effects,
                 Body::ReserveEffect(ReserveEffect { effect }),
@@ -241,7 +273,7 @@ impl Place {
                 };
                 (Route::Declare, Body::LiftSuppression(body))
             }
-            _ => {
+            7 => {
                 let ago = i64::try_from(random.below(4 * 3_600_000)).unwrap_or(0);
                 let body = ObserveMessage {
                     customer,
@@ -250,13 +282,44 @@ impl Place {
                 };
                 (Route::Batch, Body::ObserveMessage(body))
             }
+            _ => self.ownership(which, rules, (customer, now), hot, random),
         }
+    }
+
+    /// Customers and objects that checks are about are taken and given back.
+    fn ownership(
+        &mut self,
+        which: usize,
+        rules: &Rules,
+        (customer, now): (KeyHash, Timestamp),
+        hot: u64,
+        random: &mut Random,
+    ) -> (Route, Body) {
+        let object = self.object(hot, random);
+        let target = if random.chance(500) {
+            Target::Customer(customer)
+        } else {
+            Target::Object(object)
+        };
+        match which {
+            8 => own::claim(rules, target, random),
+            9 => own::observe(&mut self.ids, rules, (target, now), random),
+            10 => own::lock(rules, object, random),
+            _ => own::release(&self.ids, random),
+        }
+    }
+
+    fn object(&self, hot: u64, random: &mut Random) -> KeyHash {
+        if random.chance(hot) {
+            return self.objects[0];
+        }
+        random.pick(&self.objects)
     }
 
     fn check(
         &self,
         rules: &Rules,
-        customer: KeyHash,
+        (customer, object): (KeyHash, KeyHash),
         effect: EffectRef,
         random: &mut Random,
     ) -> (Route, Body) {
@@ -267,14 +330,16 @@ impl Place {
             } else {
                 Direction::Outbound
             },
-            agent: AgentId(random.below(3)),
+            agent: AgentId::of(random.pick(&own::AGENTS)),
             intent: IntentId::of(random.pick(&INTENTS)),
             purpose: purpose(rules, random),
             channel: random.chance(700).then(|| channel(rules, random)),
             gateway: random.chance(500).then(|| GatewayId::of(GATEWAY)),
             customer: random.chance(850).then_some(customer),
-            object: random.chance(200).then(|| random.pick(&self.objects)),
-            task: random.chance(100).then_some(TaskId(7)),
+            object: random.chance(500).then_some(object),
+            task: random
+                .chance(400)
+                .then(|| TaskId::of(random.pick(&own::TASKS))),
             effect: random.chance(500).then_some(effect),
             signer: 1,
         };

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use interlock_domain::contact::claim::{Claim, TaskLock};
 use interlock_domain::contact::command::{EffectKind, Settlement};
 use interlock_domain::contact::event::{EffectReserved, EffectSettled, Event};
 use interlock_domain::contact::name::{ChannelId, PurposeId, SourceId};
@@ -13,6 +14,7 @@ use interlock_domain::ids::Id;
 use interlock_domain::key::EntityKey;
 use interlock_domain::time::Timestamp;
 
+use super::holds::{Register, Row};
 use super::rules::Hours;
 
 /// A contact that counts.
@@ -82,6 +84,11 @@ pub(super) struct Books {
     tokens: BTreeMap<EntityKey, Vec<(u64, Id)>>,
     attempts: BTreeMap<EntityKey, Vec<(u64, Attempt)>>,
     receipts: BTreeMap<EntityKey, Vec<Kept>>,
+    claims: BTreeMap<EntityKey, Register<Claim>>,
+    locks: BTreeMap<EntityKey, Register<TaskLock>>,
+    /// The highest epoch each target ever gave.
+    epochs: BTreeMap<EntityKey, u64>,
+    rows: BTreeMap<EntityKey, Row>,
 }
 
 impl Entry {
@@ -194,8 +201,60 @@ impl Books {
                     fingerprint: kept.fingerprint,
                 });
             }
+            _ => self.enter_hold(record, key, event),
+        }
+    }
+
+    fn enter_hold(&mut self, record: u64, key: EntityKey, event: &Event) {
+        match event {
+            Event::ClaimAccepted(claim) => {
+                self.epochs.insert(key, claim.epoch);
+                let claims = self.claims.entry(key).or_default();
+                claims.enter(record, (**claim).clone());
+            }
+            Event::LockTaken(lock) => {
+                self.epochs.insert(key, lock.epoch);
+                let locks = self.locks.entry(key).or_default();
+                locks.enter(record, (**lock).clone());
+            }
+            Event::ClaimReleased(released) => {
+                let (id, at) = (released.id, released.at);
+                let claims = self.claims.entry(key).or_default();
+                if !claims.end(record, id, at) {
+                    self.locks.entry(key).or_default().end(record, id, at);
+                }
+            }
+            Event::RowWritten(row) => {
+                let (target, until) = (row.target, row.until);
+                let row = Row {
+                    record,
+                    target,
+                    until,
+                };
+                self.rows.insert(key, row);
+            }
             _ => {}
         }
+    }
+
+    /// A target's claims.
+    pub(super) fn claims(&self, key: EntityKey) -> Option<&Register<Claim>> {
+        self.claims.get(&key)
+    }
+
+    /// An object's locks.
+    pub(super) fn locks(&self, key: EntityKey) -> Option<&Register<TaskLock>> {
+        self.locks.get(&key)
+    }
+
+    /// The highest epoch a target gave so far.
+    pub(super) fn epoch(&self, key: EntityKey) -> u64 {
+        self.epochs.get(&key).copied().unwrap_or(0)
+    }
+
+    /// Where an id leads.
+    pub(super) fn row(&self, key: EntityKey) -> Option<&Row> {
+        self.rows.get(&key)
     }
 
     /// A customer's contacts before a record, in order.

@@ -1,18 +1,21 @@
 //! What a check must come to: the table of §4.2 and the inbound rules of §5, over the books.
 
+use interlock_domain::contact::claim::Claim;
 use interlock_domain::contact::command::{Check, Direction};
-use interlock_domain::contact::name::{PurposeId, SourceId};
+use interlock_domain::contact::name::{AgentId, PurposeId, SourceId, TaskId};
 use interlock_domain::contact::reason::{Reason, Verdict};
 use interlock_domain::contact::reply::{
-    BudgetView, ChannelView, CheckReply, EffectView, EffectViewState,
+    BudgetView, ChannelView, CheckReply, EffectView, EffectViewState, OwnerView,
 };
 use interlock_domain::key::{EntityKey, KeyHash, Kind};
 use interlock_domain::time::Timestamp;
 
 use super::books::{Attempt, Entry, State};
 use super::budget::{Left, left};
-use super::judge::{Change, Moment};
+use super::change::Change;
+use super::judge::Moment;
 use super::rules::Rules;
+use super::{claims, locks};
 
 /// For how long a decision may be relied on.
 const VALID_S: u32 = 60;
@@ -21,7 +24,9 @@ const VALID_S: u32 = 60;
 #[derive(Debug)]
 pub(super) struct Decided {
     pub(super) verdict: Verdict,
-    pub(super) reason: Option<Reason>,
+    pub(super) reasons: Vec<Reason>,
+    /// The claim that governs, whoever asks.
+    pub(super) owner: Option<OwnerView>,
     pub(super) effect: Option<EffectView>,
     /// Ends of the windows that defer it; any of them may be named.
     pub(super) windows: Vec<Timestamp>,
@@ -42,15 +47,75 @@ pub(super) fn standing(attempt: Option<&Attempt>, now: Timestamp) -> Standing {
     }
 }
 
-/// Decides.
-pub(super) fn decide(moment: &Moment<'_>, check: &Check, source: SourceId) -> Decided {
+/// Decides, once for each claim that may govern.
+pub(super) fn decide(moment: &Moment<'_>, check: &Check, source: SourceId) -> Vec<Decided> {
+    claims::governing(moment, check.customer, check.object)
+        .into_iter()
+        .map(|governs| decide_under(moment, check, source, governs))
+        .collect()
+}
+
+fn decide_under(
+    moment: &Moment<'_>,
+    check: &Check,
+    source: SourceId,
+    governs: Option<&Claim>,
+) -> Decided {
     let mut decided = Decided {
         verdict: Verdict::Allow,
-        reason: None,
+        reasons: Vec::new(),
+        owner: governs.map(claims::owner),
         effect: None,
         windows: Vec::new(),
         changes: Vec::new(),
     };
+    let reserved = effect(moment, check, source, &mut decided);
+    if check.direction == Direction::Inbound {
+        inbound(moment, check, governs, &mut decided);
+        if decided.verdict == Verdict::Allow {
+            decided.changes.extend(reserved);
+        } else if reserved.is_some() {
+            decided.effect = None;
+        }
+        return decided;
+    }
+    let stopped = if decided.reasons.is_empty() {
+        stop(moment, check, governs, &mut decided)
+    } else {
+        Some(Verdict::Deny)
+    };
+    if let Some(verdict) = stopped {
+        decided.verdict = verdict;
+        if reserved.is_some() {
+            decided.effect = None;
+        }
+        return decided;
+    }
+    decided.changes.extend(reserved);
+    if let Some(customer) = check.customer {
+        let rules = moment.rules.purpose(check.purpose);
+        let budget = rules.and_then(|purpose| purpose.budget.as_ref());
+        let slice = budget.and_then(|budget| budget.slice(check.intent));
+        decided.changes.push(Change::Counted {
+            key: moment.key(Kind::Customer, customer),
+            purpose: check.purpose,
+            share: slice.map_or(0, |_| check.intent.0),
+            decided: true,
+        });
+    }
+    if needs_template(moment, check) {
+        decided.reasons.push(Reason::TemplateRequired);
+    }
+    decided
+}
+
+/// Step 1: how the effect stands, and its reservation when it is free.
+fn effect(
+    moment: &Moment<'_>,
+    check: &Check,
+    source: SourceId,
+    decided: &mut Decided,
+) -> Option<Change> {
     let mut reserved = None;
     if let Some(effect) = check.effect {
         let key = moment.key(Kind::Effect, effect.hash);
@@ -77,52 +142,84 @@ pub(super) fn decide(moment: &Moment<'_>, check: &Check, source: SourceId) -> De
                     ),
                 };
                 decided.effect = Some(EffectView { state, attempt });
-                decided.reason = Some(reason);
+                decided.reasons.push(reason);
             }
         }
     }
-    if check.direction == Direction::Inbound {
-        decided.changes.extend(reserved);
-        return decided;
+    reserved
+}
+
+/// The inbound rules: only an owner sends the customer elsewhere.
+fn inbound(moment: &Moment<'_>, check: &Check, governs: Option<&Claim>, decided: &mut Decided) {
+    if is_stopped_by(check, governs) {
+        decided.verdict = Verdict::HandoffTo;
+        decided.reasons = vec![Reason::OwnerActive];
+    } else if task_is_taken(moment, check) {
+        decided.reasons.push(Reason::LockHeld);
     }
-    let stopped = match decided.reason {
-        Some(_) => Some(Verdict::Deny),
-        None => stop(moment, check, &mut decided),
+}
+
+/// Does the claim that governs keep this agent from this intent?
+fn is_stopped_by(check: &Check, governs: Option<&Claim>) -> bool {
+    governs.is_some_and(|claim| {
+        AgentId::of(&claim.holder) != check.agent && !claim.intents.contains(&check.intent)
+    })
+}
+
+/// Has somebody else the task on the object?
+fn task_is_taken(moment: &Moment<'_>, check: &Check) -> bool {
+    let Some(task) = check.task else {
+        return false;
     };
-    if let Some(verdict) = stopped {
-        decided.verdict = verdict;
-        if reserved.is_some() {
-            decided.effect = None;
-        }
-        return decided;
-    }
-    decided.changes.extend(reserved);
-    if let Some(customer) = check.customer {
-        let rules = moment.rules.purpose(check.purpose);
-        let budget = rules.and_then(|purpose| purpose.budget.as_ref());
-        let slice = budget.and_then(|budget| budget.slice(check.intent));
-        decided.changes.push(Change::Counted {
-            key: moment.key(Kind::Customer, customer),
-            purpose: check.purpose,
-            share: slice.map_or(0, |_| check.intent.0),
-            decided: true,
-        });
-    }
-    if needs_template(moment, check) {
-        decided.reason = Some(Reason::TemplateRequired);
-    }
-    decided
+    locks::locks(moment, check.object)
+        .iter()
+        .any(|lock| TaskId::of(&lock.task) == task && AgentId::of(&lock.holder) != check.agent)
 }
 
 /// Steps 2 to 7: what stops an outbound contact.
-fn stop(moment: &Moment<'_>, check: &Check, decided: &mut Decided) -> Option<Verdict> {
+fn stop(
+    moment: &Moment<'_>,
+    check: &Check,
+    governs: Option<&Claim>,
+    decided: &mut Decided,
+) -> Option<Verdict> {
+    if let Some(verdict) = stop_suppressed(moment, check, decided) {
+        return Some(verdict);
+    }
+    if is_stopped_by(check, governs) {
+        decided.reasons.push(Reason::OwnerActive);
+        return Some(Verdict::Defer);
+    }
+    if task_is_taken(moment, check) {
+        decided.reasons.push(Reason::LockHeld);
+        return Some(Verdict::Defer);
+    }
+    if let Some(left) = asked_share(moment, check, moment.record) {
+        if left.remaining == 0 {
+            decided.reasons.push(Reason::BudgetExhausted);
+            return Some(Verdict::Deny);
+        }
+        if left.paced {
+            decided.reasons.push(Reason::BudgetPaced);
+            return Some(Verdict::Defer);
+        }
+    }
+    if quiet_until(moment, check).is_some() {
+        decided.reasons.push(Reason::QuietHours);
+        return Some(Verdict::Defer);
+    }
+    None
+}
+
+/// Step 2: the suppression list.
+fn stop_suppressed(moment: &Moment<'_>, check: &Check, decided: &mut Decided) -> Option<Verdict> {
     if let Some(customer) = check.customer {
         let stops: Vec<&Entry> = entries(moment, customer)
             .filter(|entry| entry.purpose == check.purpose || entry.purpose == PurposeId::ANY)
             .filter(|entry| entry.channel.is_none() || entry.channel == check.channel)
             .collect();
         if stops.iter().any(|entry| entry.window.is_none()) {
-            decided.reason = Some(Reason::Suppressed);
+            decided.reasons.push(Reason::Suppressed);
             return Some(Verdict::Deny);
         }
         let ends = stops.iter().filter_map(|entry| {
@@ -131,23 +228,9 @@ fn stop(moment: &Moment<'_>, check: &Check, decided: &mut Decided) -> Option<Ver
         });
         decided.windows = ends.collect();
         if !decided.windows.is_empty() {
-            decided.reason = Some(Reason::ContactWindow);
+            decided.reasons.push(Reason::ContactWindow);
             return Some(Verdict::Defer);
         }
-        if let Some(left) = asked_share(moment, check, moment.record) {
-            if left.remaining == 0 {
-                decided.reason = Some(Reason::BudgetExhausted);
-                return Some(Verdict::Deny);
-            }
-            if left.paced {
-                decided.reason = Some(Reason::BudgetPaced);
-                return Some(Verdict::Defer);
-            }
-        }
-    }
-    if quiet_until(moment, check).is_some() {
-        decided.reason = Some(Reason::QuietHours);
-        return Some(Verdict::Defer);
     }
     None
 }
@@ -209,11 +292,15 @@ pub(super) fn compare(
             .is_some_and(|purpose| purpose.token);
     is("verdict", &reply.verdict, &decided.verdict)?;
     is("direction", &reply.direction, &check.direction)?;
-    is(
-        "reasons",
-        &reply.reasons.as_slice(),
-        &decided.reason.as_slice(),
-    )?;
+    // More than one is there only where none of them decided: then in any order.
+    let [mut said, mut due] = [reply.reasons.to_vec(), decided.reasons.clone()];
+    said.sort_unstable();
+    due.sort_unstable();
+    is("reasons", &said, &due)?;
+    is("owner", &reply.owner, &decided.owner)?;
+    let mut shown = reply.locks.clone();
+    locks::sort(&mut shown);
+    is("locks", &shown, &locks::locks(moment, check.object))?;
     is("effect", &reply.effect, &decided.effect)?;
     is("decided_at", &reply.decided_at, &moment.now)?;
     is("valid_for_s", &reply.valid_for_s, &VALID_S)?;

@@ -1,18 +1,26 @@
 //! Where an answer comes from: a record written since the question, an outcome kept under its key,
 //! or nothing that needs a record.
 
-use interlock_domain::contact::command::{Body, Command, Direction};
+use interlock_domain::contact::command::{
+    Body, ClaimPlace, Command, DeclareContactMade, Direction, ObserveOwner, Route,
+};
+use interlock_domain::contact::directory::row_key;
 use interlock_domain::contact::event::Event;
+use interlock_domain::contact::key;
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::{Reason, Verdict};
-use interlock_domain::contact::reply::{CheckReply, Reply};
+use interlock_domain::contact::receipt::Receipt;
+use interlock_domain::contact::reply::{CheckReply, DeclareReply, Reply};
+use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, Kind};
 use interlock_domain::time::Timestamp;
 
 use super::books::{Kept, State};
-use super::check;
-use super::judge::{Change, Cited, Due, Moment, counted, due, fits};
-use super::model::{Asked, ContactModel};
+use super::change::{Change, fits};
+use super::holds::{Hold, Register};
+use super::judge::{Cited, Due, Moment, Outcome, counted, due};
+use super::model::{Asked, ContactModel, Line};
+use super::{check, coverage};
 
 /// How long an outcome is kept: a check's, and any other.
 const KEPT_S: [i64; 2] = [600, 86_400];
@@ -49,6 +57,10 @@ impl ContactModel {
                     Ok(()) => {
                         if let Some(line) = self.lines.get_mut(&number) {
                             line.claimed = true;
+                            let (body, route) = (&command.body, command.route);
+                            let note = line.note.as_ref();
+                            let case = coverage::case(body, route, reply, note, &line.events);
+                            self.saw(case);
                         }
                         return Ok(());
                     }
@@ -56,12 +68,17 @@ impl ContactModel {
                 }
             }
         }
-        for kept in self.kept(command) {
+        for kept in self.kept(command).to_vec() {
             let same = command.receipt.map(|receipt| receipt.fingerprint) == Some(kept.fingerprint);
             if same && kept.ended > asked.since && kept.record >= self.first_kept(from, reply) {
-                match self.judge(kept.record, command, reply) {
-                    Ok(()) => return Ok(()),
-                    Err(error) => why = format!("{why}; kept by {}: {error}", kept.record),
+                for first in self.as_first(command, kept.record) {
+                    match self.judge(kept.record, &first, reply) {
+                        Ok(()) => {
+                            self.saw(coverage::repeat(&command.body, reply));
+                            return Ok(());
+                        }
+                        Err(error) => why = format!("{why}; kept by {}: {error}", kept.record),
+                    }
                 }
             }
         }
@@ -82,7 +99,7 @@ impl ContactModel {
     }
 
     /// Answers that leave no record.
-    fn without_record(&self, asked: &Asked, reply: &Reply) -> Option<Result<(), String>> {
+    fn without_record(&mut self, asked: &Asked, reply: &Reply) -> Option<Result<(), String>> {
         let command = &asked.command;
         match reply {
             Reply::Undeclared(_) => {
@@ -102,12 +119,17 @@ impl ContactModel {
                         && kept.ended > asked.since
                 };
                 let fine = kept.any(other);
+                self.saw(Some("repeat: another request"));
                 Some(
                     fine.then_some(())
                         .ok_or_else(|| "no other request".to_owned()),
                 )
             }
-            Reply::NotFound => Some(self.not_there(asked)),
+            Reply::NotFound => Some(self.not_there(asked).map(|()| {
+                if matches!(command.body, Body::ReleaseClaim(_)) {
+                    self.saw(Some("release: nothing there"));
+                }
+            })),
             Reply::Capacity => Some(Err("memory is not full".to_owned())),
             Reply::Check(check) if check.reasons.contains(&Reason::Unavailable) => {
                 Some(late(command, check))
@@ -116,24 +138,36 @@ impl ContactModel {
         }
     }
 
-    /// Was there a moment since the question at which the key may have been free?
+    /// Was there a moment since the question at which what is named may not have been there?
     fn not_there(&self, asked: &Asked) -> Result<(), String> {
-        let Body::SettleEffect(body) = &asked.command.body else {
-            return Err("only a settlement names a key that must be there".to_owned());
+        let (space, moments) = (asked.command.space, asked.since..=self.records);
+        let fine = match &asked.command.body {
+            Body::SettleEffect(body) => {
+                let key = key(space, Kind::Effect, body.effect);
+                moments.into_iter().any(|record| {
+                    match self.books.attempt(key, record + 1) {
+                        None => true,
+                        // It may be over by now: no record tells the time of this answer.
+                        Some(attempt) => {
+                            matches!(attempt.state, State::Done { .. } | State::Failed { .. })
+                        }
+                    }
+                })
+            }
+            Body::ReleaseClaim(body) => {
+                let ClaimPlace::At(target) = body.place else {
+                    return Ok(());
+                };
+                let key = target.key(space);
+                let mut moments = moments;
+                moments.any(|record| {
+                    !is_known(self.books.claims(key), body.claim, record + 1, self.latest)
+                        && !is_known(self.books.locks(key), body.claim, record + 1, self.latest)
+                })
+            }
+            _ => return Err("it names nothing that must be there".to_owned()),
         };
-        let key = EntityKey {
-            kind: Kind::Effect,
-            space: asked.command.space,
-            hash: body.effect,
-        };
-        let mut moments = asked.since..=self.records;
-        let fine = moments.any(|record| match self.books.attempt(key, record + 1) {
-            None => true,
-            // It may be over by now: no record tells the time of this answer.
-            Some(attempt) => matches!(attempt.state, State::Done { .. } | State::Failed { .. }),
-        });
-        fine.then_some(())
-            .ok_or_else(|| "the key is there".to_owned())
+        fine.then_some(()).ok_or_else(|| "it is there".to_owned())
     }
 
     fn kept(&self, command: &Command) -> &[Kept] {
@@ -155,66 +189,175 @@ impl ContactModel {
             space: line.space,
             record: number,
             now: line.time,
+            epoch: line.epoch(),
         };
-        let (mut changes, noted) = match (due(&moment, command), reply, &command.body) {
-            (Due::Check(decided), Reply::Check(reply), Body::Check(body)) => {
-                check::compare(&moment, body, &decided, reply)?;
-                if line.decision_id() != Some(reply.decision_id) {
-                    return Err("another decision's record".to_owned());
-                }
-                let noted = Noted::Check(decided.verdict);
-                (decided.changes, Some(noted))
+        let mut why = "due is nothing".to_owned();
+        for (changes, noted) in comes_to(&moment, line, command, reply)? {
+            match noted_and_done(&moment, line, (command, reply), changes, noted) {
+                Ok(()) => return Ok(()),
+                Err(error) => why = error,
             }
-            (Due::Plain(due, noted, changes), reply, _) => {
-                if due != *reply {
-                    return Err(format!("due is {due:?}"));
-                }
-                let silent = matches!(command.body, Body::ObserveMessage(_));
-                (changes, (!silent).then_some(noted))
-            }
-            (
-                Due::Contact(cited, mut changes),
-                Reply::Declared(said),
-                Body::DeclareContactMade(body),
-            ) => {
-                let new = line.events.iter().find_map(|(_, event)| match event {
-                    Event::ContactCounted(counted) => Some(counted.id),
-                    _ => None,
-                });
-                let held = match cited {
-                    Cited::Held(id) => Some(id),
-                    Cited::Maybe(id) => Some(id).filter(|_| new.is_none()),
-                    Cited::Not | Cited::Nobody => None,
-                };
-                if cited != Cited::Nobody {
-                    changes.push(counted(&moment, body, held));
-                }
-                let under = held.or(new).or(line.decision_id());
-                let fine = said.accepted && under.is_some() && said.decision_id == under;
-                if !fine || line.decision_id() != under {
-                    return Err(format!("it cites {cited:?}, counts {new:?}"));
-                }
-                (changes, line.note.as_ref().map(|note| note.decision))
-            }
-            (due, ..) => return Err(format!("due is {due:?}")),
-        };
-        let notes = line.note.as_ref().map(|note| note.decision);
-        // What is taken and changes nothing may be noted either way.
-        let idle = |noted| noted == Some(Noted::NothingToChange) || noted == Some(Noted::Accepted);
-        if notes != noted && !(changes.is_empty() && idle(notes) && idle(noted)) {
-            return Err(format!("it notes {notes:?}, not {noted:?}"));
         }
-        let (receipts, others): (Vec<_>, Vec<_>) = line
-            .events
-            .iter()
-            .partition(|(_, event)| matches!(event, Event::ReceiptKept(_)));
-        // A message older than anything asks for need not be remembered.
-        if matches!(command.body, Body::ObserveMessage(_)) && others.is_empty() {
-            changes.clear();
-        }
-        changed(&moment, &changes, &others)?;
-        receipted(command, reply, &receipts, line.time)
+        Err(why)
     }
+
+    /// A request that comes again differs in what the edge puts in anew: the id it would hand out,
+    /// and where the claim was found. Answers the forms the first may have had.
+    fn as_first(&self, command: &Command, record: u64) -> Vec<Command> {
+        let Some(line) = self.lines.get(&record) else {
+            return Vec::new();
+        };
+        let mut first = command.clone();
+        let row = line.events.iter().find_map(|(key, event)| match event {
+            Event::RowWritten(_) => Some(Id(key.hash.0)),
+            _ => None,
+        });
+        match &mut first.body {
+            Body::ClaimTarget(claim) | Body::ObserveOwner(ObserveOwner { claim, .. }) => {
+                claim.new_id = row.unwrap_or(claim.new_id);
+            }
+            Body::LockTask(lock) => lock.new_id = row.unwrap_or(lock.new_id),
+            Body::ReleaseClaim(release) => {
+                let key = row_key(command.space, release.claim);
+                let mut forms = Vec::new();
+                for place in [
+                    self.books.row(key).map(|row| ClaimPlace::At(row.target)),
+                    Some(ClaimPlace::Nowhere),
+                ] {
+                    let mut release = release.clone();
+                    release.place = place.unwrap_or(ClaimPlace::Nowhere);
+                    let body = Body::ReleaseClaim(release);
+                    forms.push(Command {
+                        body,
+                        ..command.clone()
+                    });
+                }
+                return forms;
+            }
+            _ => {}
+        }
+        vec![first]
+    }
+
+    /// Was the look-up before a release right?
+    pub(super) fn found(&self, asked: &Asked, found: &Reply) -> Result<(), String> {
+        let Body::ReleaseClaim(body) = &asked.command.body else {
+            return Err("only a release is looked up".to_owned());
+        };
+        let row = self.books.row(row_key(asked.command.space, body.claim));
+        let fine = match (found, row) {
+            (Reply::Found(target), Some(row)) => *target == row.target,
+            (Reply::NotFound, Some(row)) => row.record > asked.since || row.until <= self.latest,
+            (Reply::NotFound, None) => true,
+            _ => false,
+        };
+        fine.then_some(())
+            .ok_or_else(|| format!("the row is {row:?}"))
+    }
+}
+
+/// What a record's command may come to, as far as it gives this answer: changes and notes.
+type Come = Vec<(Vec<Change>, Option<Noted>)>;
+
+fn comes_to(
+    moment: &Moment<'_>,
+    line: &Line,
+    command: &Command,
+    reply: &Reply,
+) -> Result<Come, String> {
+    match (due(moment, command), reply, &command.body) {
+        (Due::Check(all), Reply::Check(reply), Body::Check(body)) => {
+            if line.decision_id() != Some(reply.decision_id) {
+                return Err("another decision's record".to_owned());
+            }
+            let mut why = String::new();
+            for decided in all {
+                match check::compare(moment, body, &decided, reply) {
+                    Ok(()) => {
+                        let noted = Noted::Check(decided.verdict);
+                        return Ok(vec![(decided.changes, Some(noted))]);
+                    }
+                    Err(error) => why = error,
+                }
+            }
+            Err(why)
+        }
+        (Due::Plain(due, noted, changes), reply, _) => {
+            if due != *reply {
+                return Err(format!("due is {due:?}"));
+            }
+            let silent = matches!(command.body, Body::ObserveMessage(_));
+            Ok(vec![(changes, (!silent).then_some(noted))])
+        }
+        (Due::OneOf(outcomes), reply, _) => {
+            if outcomes.iter().all(|outcome| outcome.reply != *reply) {
+                return Err(format!("due is {outcomes:?}"));
+            }
+            let mut outcomes = outcomes;
+            outcomes.retain(|outcome| outcome.reply == *reply);
+            let come = |outcome: Outcome| (outcome.changes, Some(outcome.noted));
+            Ok(outcomes.into_iter().map(come).collect())
+        }
+        (Due::Contact(cited, changes), Reply::Declared(said), Body::DeclareContactMade(body)) => {
+            let changes = contact(moment, line, (cited, changes), (body, said))?;
+            let noted = line.note.as_ref().map(|note| note.decision);
+            Ok(vec![(changes, noted)])
+        }
+        (due, ..) => Err(format!("due is {due:?}")),
+    }
+}
+
+/// The changes of a declared contact, if the answer names the decision it must.
+fn contact(
+    moment: &Moment<'_>,
+    line: &Line,
+    (cited, mut changes): (Cited, Vec<Change>),
+    (body, said): (&DeclareContactMade, &DeclareReply),
+) -> Result<Vec<Change>, String> {
+    let new = line.events.iter().find_map(|(_, event)| match event {
+        Event::ContactCounted(counted) => Some(counted.id),
+        _ => None,
+    });
+    let held = match cited {
+        Cited::Held(id) => Some(id),
+        Cited::Maybe(id) => Some(id).filter(|_| new.is_none()),
+        Cited::Not | Cited::Nobody => None,
+    };
+    if cited != Cited::Nobody {
+        changes.push(counted(moment, body, held));
+    }
+    let under = held.or(new).or(line.decision_id());
+    let fine = said.accepted && under.is_some() && said.decision_id == under;
+    if !fine || line.decision_id() != under {
+        return Err(format!("it cites {cited:?}, counts {new:?}"));
+    }
+    Ok(changes)
+}
+
+/// Does the record note this and change this?
+fn noted_and_done(
+    moment: &Moment<'_>,
+    line: &Line,
+    (command, reply): (&Command, &Reply),
+    mut changes: Vec<Change>,
+    noted: Option<Noted>,
+) -> Result<(), String> {
+    let notes = line.note.as_ref().map(|note| note.decision);
+    // What is taken and changes nothing may be noted either way.
+    let idle = |noted| noted == Some(Noted::NothingToChange) || noted == Some(Noted::Accepted);
+    if notes != noted && !(changes.is_empty() && idle(notes) && idle(noted)) {
+        return Err(format!("it notes {notes:?}, not {noted:?}"));
+    }
+    let (receipts, others): (Vec<_>, Vec<_>) = line
+        .events
+        .iter()
+        .partition(|(_, event)| matches!(event, Event::ReceiptKept(_)));
+    // A message older than anything asks for need not be remembered.
+    if matches!(command.body, Body::ObserveMessage(_)) && others.is_empty() {
+        changes.clear();
+    }
+    changed(moment, &changes, &others)?;
+    receipted(command, reply, &receipts, line.time)
 }
 
 /// Are these changes the record's, all and no other?
@@ -245,6 +388,9 @@ fn receipted(
     let kept_s = KEPT_S[usize::from(!matches!(command.body, Body::Check(_)))];
     match (receipts, command.receipt) {
         ([(key, Event::ReceiptKept(kept))], Some(receipt)) if stored => {
+            if command.route == Route::Declare {
+                small(kept)?;
+            }
             let fine = key.hash == receipt.hash
                 && kept.fingerprint == receipt.fingerprint
                 && kept.until == now.plus_s(kept_s);
@@ -268,4 +414,27 @@ fn late(command: &Command, reply: &CheckReply) -> Result<(), String> {
     let fine = reply.verdict == verdict && reply.valid_for_s == 0 && !reply.sign;
     fine.then_some(())
         .ok_or_else(|| "late in another way".to_owned())
+}
+
+/// The most bytes a declaration's outcome takes where it is kept.
+const DECLARED_BYTES_MAX: usize = 64;
+
+/// Receipts are many: is a declaration's small?
+fn small(kept: &Receipt) -> Result<(), String> {
+    let bytes = postcard::to_allocvec(kept).map_err(|error| error.to_string())?;
+    if bytes.len() <= DECLARED_BYTES_MAX {
+        return Ok(());
+    }
+    Err(format!("{} bytes of a receipt", bytes.len()))
+}
+
+/// Must a target know an id?
+fn is_known<T: Hold + Clone>(
+    all: Option<&Register<T>>,
+    id: Id,
+    before: u64,
+    now: Timestamp,
+) -> bool {
+    let known = all.and_then(|all| Some((all, all.of_id(id, before)?)));
+    known.is_some_and(|(all, hold)| all.is_known(hold, before, now))
 }

@@ -4,8 +4,7 @@ use interlock_domain::contact::command::{
     AddSuppression, Body, Command, DeclareContactMade, EffectKind, LiftSuppression, SettledBy,
     Settlement,
 };
-use interlock_domain::contact::event::Event;
-use interlock_domain::contact::name::{ChannelId, PurposeId, SourceId};
+use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::Refusal;
 use interlock_domain::contact::reply::{DeclareReply, EffectReply, EffectState, Reply};
@@ -14,8 +13,10 @@ use interlock_domain::key::{EntityKey, KeyHash, Kind, SpaceId};
 use interlock_domain::time::Timestamp;
 
 use super::books::{Attempt, Books, State};
+use super::change::Change;
 use super::check::{self, Standing, standing};
 use super::rules::{Hours, Rules, reason_days};
+use super::{claims, locks};
 
 /// When something was decided: over the books before a record.
 #[derive(Clone, Copy, Debug)]
@@ -25,55 +26,8 @@ pub(super) struct Moment<'a> {
     pub(super) space: SpaceId,
     pub(super) record: u64,
     pub(super) now: Timestamp,
-}
-
-/// A change that a decision must make.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) enum Change {
-    Reserved {
-        key: EntityKey,
-        attempt: u32,
-        source: SourceId,
-        kind: EffectKind,
-    },
-    Settled {
-        key: EntityKey,
-        settlement: Settlement,
-        kind: EffectKind,
-    },
-    Counted {
-        key: EntityKey,
-        purpose: PurposeId,
-        share: u64,
-        decided: bool,
-    },
-    Made {
-        key: EntityKey,
-        id: Id,
-    },
-    Token {
-        key: EntityKey,
-        jti: Id,
-    },
-    Suppressed {
-        key: EntityKey,
-        source: SourceId,
-        purpose: PurposeId,
-        channel: Option<ChannelId>,
-        window: Option<Hours>,
-        until: Option<Timestamp>,
-        /// The entry it renews.
-        renews: Option<Id>,
-    },
-    Lifted {
-        key: EntityKey,
-        entry: Id,
-    },
-    Seen {
-        key: EntityKey,
-        channel: ChannelId,
-        at: Timestamp,
-    },
+    /// The epoch the record gives, where it gives one: any that is above all earlier ones will do.
+    pub(super) epoch: Option<u64>,
 }
 
 /// What a declared contact finds of the decision it cites.
@@ -92,12 +46,22 @@ pub(super) enum Cited {
 /// What a command must come to.
 #[derive(Debug)]
 pub(super) enum Due {
-    /// A check's decision.
-    Check(check::Decided),
+    /// A check's decision; more than one where it is open which claim governs.
+    Check(Vec<check::Decided>),
     /// This answer, noted so, with these changes.
     Plain(Reply, Noted, Vec<Change>),
     /// A contact that cites a decision held, counts anew, or either.
     Contact(Cited, Vec<Change>),
+    /// One of these.
+    OneOf(Vec<Outcome>),
+}
+
+/// One thing a command may come to.
+#[derive(Debug)]
+pub(super) struct Outcome {
+    pub(super) reply: Reply,
+    pub(super) noted: Noted,
+    pub(super) changes: Vec<Change>,
 }
 
 impl Moment<'_> {
@@ -158,13 +122,13 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
             };
             Due::Plain(Reply::Observed, Noted::Accepted, vec![change])
         }
-        Body::ClaimTarget(_)
-        | Body::ObserveOwner(_)
-        | Body::LockTask(_)
-        | Body::ReleaseClaim(_)
-        | Body::FindClaim(_)
-        | Body::Advise(_)
-        | Body::Show(_) => unreachable!("the workload does not ask this yet"),
+        Body::ClaimTarget(body) => Due::OneOf(vec![claims::declare(moment, command.route, body)]),
+        Body::ObserveOwner(body) => Due::OneOf(claims::observe(moment, command.route, body)),
+        Body::LockTask(body) => Due::OneOf(vec![locks::lock(moment, command.route, body)]),
+        Body::ReleaseClaim(body) => Due::OneOf(locks::release(moment, command.route, body)),
+        Body::FindClaim(_) | Body::Advise(_) | Body::Show(_) => {
+            unreachable!("they leave no record")
+        }
     }
 }
 
@@ -378,104 +342,4 @@ fn lift(moment: &Moment<'_>, source: SourceId, body: &LiftSuppression) -> Due {
         return Due::Plain(declared(false), Noted::NothingToChange, changes);
     }
     Due::Plain(declared(true), Noted::Accepted, changes)
-}
-
-/// Is an event of a record this change?
-pub(super) fn fits(moment: &Moment<'_>, change: &Change, event: &(EntityKey, Event)) -> bool {
-    let (at, event) = event;
-    change.key() == *at
-        && (fits_effect(moment, change, event) || fits_customer(moment, change, event))
-}
-
-fn fits_effect(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
-    let now = moment.now;
-    match (change, event) {
-        (
-            Change::Reserved {
-                attempt,
-                source,
-                kind,
-                ..
-            },
-            Event::EffectReserved(it),
-        ) => {
-            let lease = now.plus_s(moment.rules.lease_s);
-            (it.attempt, it.source, it.kind) == (*attempt, *source, *kind)
-                && (it.at, it.lease_until) == (now, lease)
-        }
-        (
-            Change::Settled {
-                settlement, kind, ..
-            },
-            Event::EffectSettled(it),
-        ) => {
-            let ends = *settlement != Settlement::UnknownOutcome;
-            let days = moment.rules.days[*kind as usize];
-            (it.settlement, it.at) == (*settlement, now)
-                && (!ends || i64::from(it.keep_days) == days)
-        }
-        _ => false,
-    }
-}
-
-fn fits_customer(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
-    let now = moment.now;
-    match (change, event) {
-        (
-            Change::Counted {
-                purpose,
-                share,
-                decided,
-                ..
-            },
-            Event::ContactCounted(it),
-        ) => (it.purpose, it.share, it.at) == (*purpose, *share, now) && it.decided == *decided,
-        (Change::Made { id, .. }, Event::ContactMade(it)) => it.id == *id,
-        (Change::Token { key, jti }, Event::TokenSeen(it)) => {
-            // How long a token is remembered is left open; one that never was, is not reused.
-            it.jti == *jti && (!it.reused || moment.books.token(*key, *jti, moment.record))
-        }
-        (
-            Change::Suppressed {
-                key,
-                source,
-                purpose,
-                channel,
-                window,
-                until,
-                renews,
-            },
-            Event::SuppressionAdded(it),
-        ) => {
-            let is_taken = || {
-                let mut entries = moment.books.entries(*key, moment.record);
-                entries.any(|entry| entry.id == it.entry && entry.in_force(now))
-            };
-            (it.source, it.purpose, it.channel) == (*source, *purpose, *channel)
-                && it.window.as_ref().map(Hours::of) == *window
-                && it.until == *until
-                && it.since <= now
-                && renews.map_or_else(|| !is_taken(), |id| it.entry == id)
-        }
-        (Change::Lifted { entry, .. }, Event::SuppressionLifted(it)) => it.entry == *entry,
-        (Change::Seen { channel, at, .. }, Event::MessageSeen(it)) => {
-            (it.channel, it.occurred_at) == (*channel, *at)
-        }
-        _ => false,
-    }
-}
-
-impl Change {
-    const fn key(&self) -> EntityKey {
-        match self {
-            Self::Reserved { key, .. }
-            | Self::Settled { key, .. }
-            | Self::Counted { key, .. }
-            | Self::Made { key, .. }
-            | Self::Token { key, .. }
-            | Self::Suppressed { key, .. }
-            | Self::Lifted { key, .. }
-            | Self::Seen { key, .. } => *key,
-        }
-    }
 }

@@ -1,14 +1,16 @@
 //! The model of the contact product: what is under way, the books, and the judgement.
 //!
-//! A record is checked against C1, C2 and C5 when it reaches the log; an answer is checked whole
+//! A record is checked against C1 to C5 when it reaches the log; an answer is checked whole
 //! when it arrives: there must be a record, written since the question, at which the command comes
 //! to exactly this answer, this note and these changes, or an outcome kept under its key.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::fmt::Debug;
 
 use interlock_actors::message::Answer;
 use interlock_domain::contact::Contact;
+use interlock_domain::contact::claim::{Claim, ClaimVia};
 use interlock_domain::contact::command::{Body, Command};
 use interlock_domain::contact::entity::ContactEntity;
 use interlock_domain::contact::event::Event;
@@ -26,6 +28,7 @@ use super::ask::Clients;
 use super::books::{Books, State};
 use super::budget::left;
 use super::check::{Standing, standing};
+use super::holds::{Hold, Register};
 use super::rules::Rules;
 use crate::machine::{Ask, Memory, Model, Ticket, Violation, Written, violated};
 use crate::random::Random;
@@ -64,6 +67,9 @@ pub struct ContactModel {
     pub(super) records: u64,
     /// Records before this one were settled at the last rest.
     settled: u64,
+    /// No decision was later than this.
+    pub(super) latest: Timestamp,
+    seen: BTreeMap<&'static str, u64>,
 }
 
 impl Model<Contact> for ContactModel {
@@ -77,6 +83,8 @@ impl Model<Contact> for ContactModel {
             decisions: BTreeMap::new(),
             records: 0,
             settled: 0,
+            latest: Timestamp(0),
+            seen: BTreeMap::new(),
         }
     }
 
@@ -146,7 +154,40 @@ impl Model<Contact> for ContactModel {
         match *notice {}
     }
 
-    fn answered(&mut self, ticket: Ticket, answer: &Answer<Reply>) -> Result<(), Violation> {
+    fn looked_up(
+        &mut self,
+        ticket: Ticket,
+        found: &Reply,
+        latest: Timestamp,
+    ) -> Result<(), Violation> {
+        self.latest = latest;
+        let Some(asked) = self.asked.get(&ticket) else {
+            return violated("answers", format!("command {ticket} was never asked"));
+        };
+        match self.found(asked, found) {
+            Ok(()) => Ok(()),
+            Err(why) => violated("model", format!("{why}: {found:?} to {asked:?}")),
+        }
+    }
+
+    fn completed(&mut self, ticket: Ticket, command: &Command) {
+        if let Some(asked) = self.asked.get_mut(&ticket) {
+            asked.command = command.clone();
+            asked.since = self.records;
+        }
+    }
+
+    fn seen(&self) -> BTreeMap<&'static str, u64> {
+        self.seen.clone()
+    }
+
+    fn answered(
+        &mut self,
+        ticket: Ticket,
+        answer: &Answer<Reply>,
+        latest: Timestamp,
+    ) -> Result<(), Violation> {
+        self.latest = latest;
         let Some(mut asked) = self.asked.remove(&ticket) else {
             return violated("answers", format!("command {ticket} was never asked"));
         };
@@ -193,6 +234,9 @@ impl Model<Contact> for ContactModel {
                     return violated("model", format!("{effect:?} is {stands:?} by the books"));
                 }
             }
+            let now = self.latest;
+            self.remembers(self.books.claims(*key), entity.claims(), now)?;
+            self.remembers(self.books.locks(*key), entity.locks(), now)?;
         }
         self.asked.clear();
         self.settled = self.records;
@@ -201,6 +245,13 @@ impl Model<Contact> for ContactModel {
 }
 
 impl ContactModel {
+    /// Counts a case.
+    pub(super) fn saw(&mut self, case: Option<&'static str>) {
+        if let Some(case) = case {
+            *self.seen.entry(case).or_default() += 1;
+        }
+    }
+
     /// Clients learn of decisions they may cite and attempts they may settle.
     fn tell(&mut self, space: SpaceId, key: EntityKey, event: &Event) {
         match event {
@@ -211,6 +262,8 @@ impl ContactModel {
             Event::EffectReserved(reserved) => {
                 self.clients.attempted(space, key.hash, reserved.attempt);
             }
+            Event::ClaimAccepted(claim) => self.clients.claimed(space, claim.id, claim.epoch),
+            Event::LockTaken(lock) => self.clients.claimed(space, lock.id, lock.epoch),
             _ => {}
         }
     }
@@ -265,7 +318,75 @@ impl ContactModel {
                 }
                 Some(_) | None => Ok(()),
             },
-            _ => Ok(()),
+            _ => self.holds_alone(record, key, event),
+        }
+    }
+
+    /// C3 and C4, and one row for each id.
+    fn holds_alone(
+        &self,
+        record: &Written<Contact>,
+        key: EntityKey,
+        event: &Event,
+    ) -> Result<(), Violation> {
+        let (number, now) = (record.number, record.time);
+        let epoch = match event {
+            Event::ClaimAccepted(claim) => {
+                let live = self.books.claims(key);
+                let live = live.map_or_else(Vec::new, |all| all.live(number, now));
+                let own = live.iter().any(|known| known.id == claim.id);
+                let above =
+                    |known: &&&Claim| known.holder != claim.holder && known.rank <= claim.rank;
+                if claim.via == ClaimVia::Declaration
+                    && !own
+                    && claim.since == now
+                    && let Some(held) = live.iter().find(above)
+                {
+                    return violated("C3", format!("{claim:?} under {held:?}"));
+                }
+                claim.epoch
+            }
+            Event::LockTaken(lock) => {
+                let live = self.books.locks(key);
+                let mut live = live.map_or_else(Vec::new, |all| all.live(number, now));
+                live.retain(|known| known.task == lock.task && known.holder != lock.holder);
+                if let Some(held) = live.first() {
+                    return violated("C3", format!("{lock:?} beside {held:?}"));
+                }
+                lock.epoch
+            }
+            Event::RowWritten(row) => {
+                return match self.books.row(key) {
+                    Some(known) => violated("model", format!("{row:?} over {known:?}")),
+                    None => Ok(()),
+                };
+            }
+            _ => return Ok(()),
+        };
+        let last = self.books.epoch(key);
+        if epoch <= last {
+            return violated("C4", format!("{event:?} after epoch {last}"));
+        }
+        Ok(())
+    }
+
+    /// At rest: what memory has is what the books have, and nothing that must be known is missing.
+    fn remembers<T: Hold + Clone + PartialEq + Debug>(
+        &self,
+        all: Option<&Register<T>>,
+        memory: &[T],
+        now: Timestamp,
+    ) -> Result<(), Violation> {
+        for known in memory {
+            let stands = all.and_then(|all| all.of_id(known.id(), u64::MAX));
+            if stands != Some(known) {
+                return violated("model", format!("{known:?} is {stands:?} by the books"));
+            }
+        }
+        let live = all.map_or_else(Vec::new, |all| all.live(u64::MAX, now));
+        match live.into_iter().find(|due| !memory.contains(due)) {
+            Some(missing) => violated("C3", format!("{missing:?} is not in memory")),
+            None => Ok(()),
         }
     }
 
@@ -284,10 +405,18 @@ impl ContactModel {
                         let last = self.books.receipts(key).last();
                         last.is_some_and(|kept| now < kept.until)
                     }
-                    Kind::Customer => self
-                        .books
-                        .entries(key, record.number)
-                        .any(|entry| entry.in_force(now)),
+                    Kind::Customer | Kind::Object => {
+                        let mut entries = self.books.entries(key, record.number);
+                        let claims = self.books.claims(key);
+                        let locks = self.books.locks(key);
+                        entries.any(|entry| entry.in_force(now))
+                            || claims.is_some_and(|all| all.is_needed(record.number, now))
+                            || locks.is_some_and(|all| all.is_needed(record.number, now))
+                    }
+                    Kind::Directory => {
+                        let row = self.books.row(key);
+                        row.is_some_and(|row| now < row.until)
+                    }
                     _ => false,
                 };
             if alive {
@@ -299,6 +428,15 @@ impl ContactModel {
 }
 
 impl Line {
+    /// The epoch its claim or lock got.
+    pub(super) fn epoch(&self) -> Option<u64> {
+        self.events.iter().find_map(|(_, event)| match event {
+            Event::ClaimAccepted(claim) => Some(claim.epoch),
+            Event::LockTaken(lock) => Some(lock.epoch),
+            _ => None,
+        })
+    }
+
     pub(super) fn decision_id(&self) -> Option<Id> {
         self.note.as_ref().and_then(|note| note.decision_id)
     }

@@ -5,6 +5,7 @@ use std::fmt::Write;
 use interlock_domain::contact::command::{Body, Command};
 use interlock_domain::contact::name::{ChannelId, IntentId, PurposeId, ReasonId};
 use interlock_domain::contact::policy::{Policy, Vault};
+use interlock_domain::contact::text::Text;
 use interlock_domain::contact::window::Window;
 use interlock_domain::time::Timestamp;
 
@@ -16,6 +17,11 @@ pub(super) const INTENTS: [&str; 3] = ["follow_up", "first_notice", "reminder"];
 pub(super) const REASONS: [(&str, Option<u32>); 2] = [("opt_out", None), ("cooling_off", Some(2))];
 /// The dispatch point.
 pub(super) const GATEWAY: &str = "gate";
+/// Levels, the strictest first. Some versions have dropped the last, so that no other's place ever
+/// changes: what a claim of a level with another place is worth is left open.
+const LEVELS: [&str; 4] = ["closed", "human_active", "soft_pause", "agent_active"];
+/// Ownership sources; some versions have dropped the last.
+const OWNERSHIP_SOURCES: [&str; 2] = ["panel", "middleware"];
 const KINDS: [&str; 6] = [
     "delivery",
     "document",
@@ -35,6 +41,11 @@ pub(super) struct Rules {
     pub(super) lease_s: i64,
     /// Days a settled key is remembered, by kind.
     pub(super) days: [i64; 6],
+    pub(super) levels: Vec<&'static str>,
+    /// Ownership sources and how long what they say holds at most, in seconds.
+    pub(super) owners: Vec<(&'static str, i64)>,
+    /// The longest declared lease, in seconds.
+    pub(super) longest_s: i64,
 }
 
 #[derive(Clone, Debug)]
@@ -123,12 +134,24 @@ impl Rules {
         if random.chance(200) {
             channels.remove(random.index(channels.len()));
         }
+        let mut levels = LEVELS.to_vec();
+        if random.chance(150) {
+            levels.pop();
+        }
+        let sources = if random.chance(150) { 1 } else { 2 };
+        let owners = OWNERSHIP_SOURCES[..sources].iter();
+        let owners = owners.map(|&name| (name, random.pick(&[2, 20, 3_600])));
+        let owners = owners.collect();
+        let longest_s = random.pick(&[3, 60, 86_400, 86_400]);
         let mut day = || i64::try_from(random.range(1..=3)).unwrap_or(1);
         Self {
             purposes,
             channels,
             days: [day(), day(), day(), day(), day(), day()],
             lease_s: random.pick(&[2, 30, 600]),
+            levels,
+            owners,
+            longest_s,
         }
     }
 
@@ -142,10 +165,27 @@ impl Rules {
         channels.find(|channel| ChannelId::of(channel.name) == id)
     }
 
+    /// A level's place and name; without one the least strict.
+    pub(super) fn level(&self, name: Option<&Text>) -> (u8, Text) {
+        let last = self.levels.len() - 1;
+        let named = |name: &Text| self.levels.iter().position(|level| *level == &**name);
+        let place = name.map_or(Some(last), named).unwrap_or(usize::MAX);
+        let name = self.levels.get(place).copied().unwrap_or("unknown");
+        (u8::try_from(place).unwrap_or(u8::MAX), Text::from(name))
+    }
+
+    /// How long what an ownership source says holds at most, in seconds.
+    pub(super) fn validity_s(&self, source: &Text) -> i64 {
+        let mut owners = self.owners.iter();
+        let found = owners.find(|(name, _)| *name == &**source);
+        found.map_or(0, |(_, longest_s)| *longest_s)
+    }
+
     /// Does it know every name of a command?
     pub(super) fn knows(&self, command: &Command) -> bool {
         let purpose = |id| self.purpose(id).is_some();
         let channel = |id: Option<ChannelId>| id.is_none_or(|id| self.channel(id).is_some());
+        let level = |name: Option<&Text>| name.is_none_or(|name| self.levels.contains(&&**name));
         match &command.body {
             Body::Check(body) => purpose(body.purpose) && channel(body.channel),
             Body::DeclareContactMade(body) => purpose(body.purpose) && channel(Some(body.channel)),
@@ -156,6 +196,13 @@ impl Rules {
                 (body.purpose == PurposeId::ANY || purpose(body.purpose)) && channel(body.channel)
             }
             Body::ObserveMessage(body) => channel(Some(body.channel)),
+            Body::ClaimTarget(body) => level(body.level.as_ref()),
+            Body::ObserveOwner(body) => {
+                let mut owners = self.owners.iter();
+                level(body.claim.level.as_ref())
+                    && owners.any(|(name, _)| *name == &*body.claim.source)
+            }
+            Body::LockTask(body) => level(body.level.as_ref()),
             _ => true,
         }
     }
@@ -188,9 +235,16 @@ impl Rules {
         });
         let days: Vec<_> = KINDS.iter().zip(self.days).collect();
         let days = list(&days, |(kind, days)| format!(r#""{kind}":{days}"#));
+        let levels = list(&self.levels, |level| format!(r#""{level}""#));
+        let owners = list(&self.owners, |(name, longest_s)| {
+            format!(r#""{name}":{{"max_validity_s":{longest_s},"holder_kind":"human"}}"#)
+        });
+        let longest_s = self.longest_s;
         let document = format!(
             r#"{{"purposes":{{{purposes}}},"channels":{{{channels}}},
                 "gateways":{{"{GATEWAY}":{{"key_ref":"vault:{GATEWAY}"}}}},
+                "ownership":{{"levels":[{levels}],"max_declared_lease_s":{longest_s},
+                    "sources":{{{owners}}}}},
                 "suppression":{{"reasons":{{{reasons}}}}},
                 "effects":{{"effect_lease_s":{},"effect_key_days":{{{days}}}}}}}"#,
             self.lease_s

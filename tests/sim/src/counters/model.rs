@@ -131,7 +131,12 @@ impl Model<Counters> for CountersModel {
         }
     }
 
-    fn answered(&mut self, ticket: Ticket, answer: &Answer<Reply>) -> Result<(), Violation> {
+    fn answered(
+        &mut self,
+        ticket: Ticket,
+        answer: &Answer<Reply>,
+        _latest: Timestamp,
+    ) -> Result<(), Violation> {
         let Some(asked) = self.asked.get(&ticket) else {
             return violated("answers", format!("command {ticket} was never asked"));
         };

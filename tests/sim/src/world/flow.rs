@@ -11,8 +11,8 @@ use interlock_domain::time::Timestamp;
 use interlock_storage::{Commit, Log};
 use tokio::sync::broadcast::error::TryRecvError;
 
-use super::World;
-use crate::machine::{Ask, Model, SimMachine, Violation, violated};
+use super::{Looking, World};
+use crate::machine::{Ask, Model, SimMachine, Ticket, Violation, violated};
 use crate::node::From;
 use crate::sink::Client;
 
@@ -40,33 +40,64 @@ impl<M: SimMachine> World<M> {
             })
             .collect();
         self.next_ticket += count;
+        let mut direct = Vec::new();
+        for (ticket, command) in (first..).zip(commands) {
+            match M::look_up(&command) {
+                None => direct.push((ticket, command)),
+                Some(look_up) => {
+                    let number = self.next_ticket;
+                    self.next_ticket += 1;
+                    let looking = Looking {
+                        ticket,
+                        command,
+                        policy: Arc::clone(&policy),
+                    };
+                    self.looking.insert(number, looking);
+                    self.send(&policy, vec![(number, look_up)]);
+                }
+            }
+        }
+        if !direct.is_empty() {
+            self.send(&policy, direct);
+        }
+    }
+
+    /// One request sets out.
+    fn send(&mut self, policy: &Arc<M::Policy>, commands: Vec<(Ticket, M::Command)>) {
         let client = Arc::new(Client {
             request: self.next_request,
             pile: self.answers.clone(),
             gone: AtomicBool::new(false),
         });
         self.next_request += 1;
-        let keys = commands.iter().map(M::keys).collect();
-        self.tracker.asked(Arc::clone(&client), first, keys);
+        let keys = commands.iter();
+        let keys = keys.map(|(ticket, command)| (*ticket, M::keys(command)));
+        self.tracker.asked(Arc::clone(&client), keys.collect());
         let request = Request {
             sink: client,
-            policy,
+            policy: Arc::clone(policy),
             submitted: self.clocks.mono(),
             deadline: self.deadline(),
             shards: self.node.count(),
         };
+        let (tickets, commands): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
         let numbered = (0..).zip(commands);
         let numbered = numbered.map(|(index, command)| Numbered { index, command });
-        self.route(first, &request, numbered.collect());
+        self.route(&tickets, &request, numbered.collect());
     }
 
-    fn route(&mut self, first: u64, request: &Request<M>, commands: Vec<Numbered<M::Command>>) {
+    fn route(
+        &mut self,
+        tickets: &[Ticket],
+        request: &Request<M>,
+        commands: Vec<Numbered<M::Command>>,
+    ) {
         for transaction in plan(request, commands) {
             let mut to = 0;
             if let Some(place) = transaction.places.first() {
                 to = usize::from(place.shard);
                 for item in &transaction.items {
-                    let ticket = first + u64::from(item.reply_to.index);
+                    let ticket = tickets[item.reply_to.index as usize];
                     self.tracker.leads(ticket, place.key);
                 }
             }
@@ -77,6 +108,39 @@ impl<M: SimMachine> World<M> {
                 transactions: vec![transaction],
             };
             self.node.send(From::Router, to, message);
+        }
+    }
+
+    /// A look-up was answered: its command is completed and sets out, as the node's handle has it.
+    fn looked_up(
+        &mut self,
+        looking: Looking<M>,
+        answer: Answer<M::Reply>,
+    ) -> Result<(), Violation> {
+        let Looking {
+            ticket,
+            command,
+            policy,
+        } = looking;
+        let latest = self.clocks.latest();
+        let found = match answer {
+            Answer::Decided(found) => found,
+            other @ (Answer::NotDecided(_)
+            | Answer::Broken
+            | Answer::Busy
+            | Answer::Unavailable) => return self.model.answered(ticket, &other, latest),
+        };
+        self.model.looked_up(ticket, &found, latest)?;
+        match M::looked_up(command, found) {
+            Ok(command) => {
+                self.model.completed(ticket, &command);
+                self.send(&policy, vec![(ticket, command)]);
+                Ok(())
+            }
+            Err(reply) => {
+                let answer = Answer::Decided(reply);
+                self.model.answered(ticket, &answer, latest)
+            }
         }
     }
 
@@ -185,7 +249,12 @@ impl<M: SimMachine> World<M> {
             if !failed {
                 self.report.answers += 1;
                 self.report.answer(&answer);
-                self.model.answered(ticket, &answer)?;
+                if let Some(looking) = self.looking.remove(&ticket) {
+                    self.looked_up(looking, answer)?;
+                    continue;
+                }
+                let latest = self.clocks.latest();
+                self.model.answered(ticket, &answer, latest)?;
             }
         }
         Ok(())

@@ -133,6 +133,7 @@ impl<M: SimMachine> World<M> {
             self.landed(&commit)?;
         }
         self.tracker.crashed();
+        self.looking.clear();
         self.told.clear();
         self.fault = None;
         self.start_again()

@@ -46,6 +46,7 @@ impl<M: SimMachine> World<M> {
             return violated("counts", format!("{on_loan} entities on loan at rest"));
         }
         self.tracker.rest()?;
+        self.looking.clear();
         self.waiters_told()?;
         self.report.finish(&mut self.node);
         let memory = self.live_memory()?;

@@ -1,0 +1,153 @@
+//! Which cases of ownership a run has seen, by what was asked and what was answered.
+//!
+//! A case that is never seen is a rule that nothing tests; `tests/runs.rs` asks for each of
+//! [`CASES`]. One more is counted and left out of them: a claim renewed for so long that it gets
+//! another id, which only some of the longest runs come to.
+
+use interlock_domain::contact::claim::ClaimVia;
+use interlock_domain::contact::command::{Body, Check, Direction, Route};
+use interlock_domain::contact::event::Event;
+use interlock_domain::contact::name::AgentId;
+use interlock_domain::contact::note::{Note, Noted};
+use interlock_domain::contact::reason::{Reason, Refusal, Verdict};
+use interlock_domain::contact::reply::{CheckReply, Reply};
+use interlock_domain::key::EntityKey;
+
+/// The cases that a few short runs must see together.
+pub const CASES: [&str; 34] = [
+    "check: allowed, no owner",
+    "check: allowed to the owner",
+    "check: allowed by the owner's intents",
+    "check: allowed past a lock",
+    "check: deferred by an owner",
+    "check: deferred by a lock",
+    "check: handed off",
+    "check: inbound in spite of a lock",
+    "check: owner shown in another refusal",
+    "claim: new",
+    "claim: renewed",
+    "claim: refused",
+    "claim: turned down",
+    "claim: by declaration",
+    "observation: new",
+    "observation: in place",
+    "observation: ignored",
+    "lock: new",
+    "lock: renewed",
+    "lock: refused",
+    "lock: turned down",
+    "lock: by declaration",
+    "release: given back",
+    "release: by declaration",
+    "release: ended already",
+    "release: stale",
+    "release: stale by declaration",
+    "release: nothing there by declaration",
+    "release: nothing there",
+    "repeat: claim",
+    "repeat: lock",
+    "repeat: release",
+    "repeat: refusal",
+    "repeat: another request",
+];
+
+/// The case of an answer that a record explains.
+pub(super) fn case(
+    body: &Body,
+    route: Route,
+    reply: &Reply,
+    note: Option<&Note>,
+    events: &[(EntityKey, Event)],
+) -> Option<&'static str> {
+    let declared = route == Route::Declare;
+    let fresh = events
+        .iter()
+        .any(|(_, event)| matches!(event, Event::RowWritten(_)));
+    let replaced = events
+        .iter()
+        .any(|(_, event)| matches!(event, Event::ClaimReleased(_)));
+    let refused = note.is_some_and(|note| matches!(note.decision, Noted::Refused(_)));
+    match body {
+        Body::Check(check) => match reply {
+            Reply::Check(reply) => of_check(check, reply),
+            _ => None,
+        },
+        Body::ClaimTarget(_) => Some(match (refused, declared) {
+            (true, true) => "claim: turned down",
+            (true, false) => "claim: refused",
+            (false, _) if replaced => "claim: under another id",
+            (false, true) => "claim: by declaration",
+            (false, false) if fresh => "claim: new",
+            (false, false) => "claim: renewed",
+        }),
+        Body::ObserveOwner(_) => Some(match (accepts(events), fresh) {
+            (false, _) => "observation: ignored",
+            (true, true) => "observation: new",
+            (true, false) => "observation: in place",
+        }),
+        Body::LockTask(_) => Some(match (refused, declared) {
+            (true, true) => "lock: turned down",
+            (true, false) => "lock: refused",
+            (false, true) => "lock: by declaration",
+            (false, false) if fresh => "lock: new",
+            (false, false) => "lock: renewed",
+        }),
+        Body::ReleaseClaim(_) => Some(of_release(declared, replaced, reply, note)),
+        _ => None,
+    }
+}
+
+fn accepts(events: &[(EntityKey, Event)]) -> bool {
+    let accepts = |event: &Event| match event {
+        Event::ClaimAccepted(claim) => claim.via == ClaimVia::Worker,
+        _ => false,
+    };
+    events.iter().any(|(_, event)| accepts(event))
+}
+
+fn of_release(declared: bool, released: bool, reply: &Reply, note: Option<&Note>) -> &'static str {
+    let stale = Some(Noted::Refused(Refusal::StaleEpoch));
+    let is_stale = note.map(|note| note.decision) == stale;
+    let claimed = matches!(reply, Reply::Claim(_))
+        || matches!(reply, Reply::Declared(declared) if declared.accepted);
+    match (released, claimed, is_stale, declared) {
+        (true, _, _, true) => "release: by declaration",
+        (true, _, _, false) => "release: given back",
+        (false, true, _, _) => "release: ended already",
+        (false, false, true, true) => "release: stale by declaration",
+        (false, false, true, false) => "release: stale",
+        (false, false, false, true) => "release: nothing there by declaration",
+        (false, false, false, false) => "release: nothing there",
+    }
+}
+
+fn of_check(check: &Check, reply: &CheckReply) -> Option<&'static str> {
+    let has = |reason| reply.reasons.contains(&reason);
+    match (reply.verdict, &reply.owner) {
+        (Verdict::HandoffTo, _) => Some("check: handed off"),
+        (Verdict::Defer, _) if has(Reason::OwnerActive) => Some("check: deferred by an owner"),
+        (Verdict::Defer, _) if has(Reason::LockHeld) => Some("check: deferred by a lock"),
+        (Verdict::Allow, _) if check.direction == Direction::Inbound && has(Reason::LockHeld) => {
+            Some("check: inbound in spite of a lock")
+        }
+        (Verdict::Allow, _) if !reply.locks.is_empty() => Some("check: allowed past a lock"),
+        (Verdict::Allow, None) => Some("check: allowed, no owner"),
+        (Verdict::Allow, Some(owner)) if AgentId::of(&owner.holder) == check.agent => {
+            Some("check: allowed to the owner")
+        }
+        (Verdict::Allow, Some(_)) => Some("check: allowed by the owner's intents"),
+        (Verdict::Deny | Verdict::Defer, Some(_)) => Some("check: owner shown in another refusal"),
+        (Verdict::Deny | Verdict::Defer, None) => None,
+    }
+}
+
+/// The case of an answer given again.
+pub(super) const fn repeat(body: &Body, reply: &Reply) -> Option<&'static str> {
+    match (body, reply) {
+        (Body::ClaimTarget(_) | Body::LockTask(_), Reply::Held(_)) => Some("repeat: refusal"),
+        (Body::ClaimTarget(_) | Body::ObserveOwner(_), _) => Some("repeat: claim"),
+        (Body::LockTask(_), _) => Some("repeat: lock"),
+        (Body::ReleaseClaim(_), _) => Some("repeat: release"),
+        _ => None,
+    }
+}
