@@ -1,7 +1,8 @@
 //! The data directory: that it exists, is ours, and is closed to others.
 //!
 //! Here: creating and checking the directory and writing a small file into it so that it survives a
-//! power cut. Not here: what the files mean. Called by `serve` and `secret`.
+//! power cut. Not here: what the files mean. Called by `serve`, `secret`
+//! and the verbs.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -16,6 +17,8 @@ pub(crate) const SECRET_FILE: &str = "secret";
 pub(crate) const SECRET_DRAFT_FILE: &str = "secret.new";
 /// Name of the directory that holds the log.
 pub(crate) const LOG_DIR: &str = "log";
+/// Name of the socket that the verbs reach a running server by.
+pub(crate) const ADMIN_SOCKET: &str = "admin.sock";
 /// Name of the file that says what the last run was in the middle of.
 pub(crate) const RUN_FILE: &str = "run";
 
@@ -69,6 +72,8 @@ fn strange_entry(path: &Path) -> io::Result<Option<String>> {
     let first = entries.find_map(|entry| match entry {
         // The mark of a file system's own root, where a volume is mounted.
         Ok(entry) if entry.file_name() == "lost+found" => None,
+        // What a killed server that kept nothing left.
+        Ok(entry) if entry.file_name() == ADMIN_SOCKET => None,
         other => Some(other),
     });
     match first {

@@ -65,7 +65,10 @@ fn a_restart_may_mend(exit: Exit) -> bool {
         | Exit::Clock
         | Exit::Format
         | Exit::Data
-        | Exit::Seed => false,
+        | Exit::Seed
+        // Only the verbs end with these.
+        | Exit::NoServer
+        | Exit::Refused => false,
     }
 }
 

@@ -32,6 +32,10 @@ pub(crate) enum Exit {
     Data = 10,
     /// The seed cannot be read or says something that is refused.
     Seed = 11,
+    /// No server answers on the socket of the data directory.
+    NoServer = 12,
+    /// What was asked is refused; nothing was done.
+    Refused = 13,
     /// The disk failed while the node ran; what was not answered is unknown.
     Storage = 20,
     /// A bug; the next start recovers from the log.
@@ -40,7 +44,7 @@ pub(crate) enum Exit {
     Forced = 22,
 }
 
-/// The table `interlock serve --help` shows.
+/// The table that `--help` of each verb shows.
 pub(crate) const HELP: &str = "\
 Exit codes:
    0  done, also after SIGTERM and a drain
@@ -54,6 +58,8 @@ Exit codes:
    9  the log was written by a newer version
   10  the data directory cannot be used
   11  the seed cannot be read or is refused
+  12  no server answers on the socket of the data directory
+  13  what was asked is refused, and nothing was done
   20  the disk failed while the node ran
   21  a bug; the next start recovers from the log
   22  a second signal came before the drain was over";
@@ -113,7 +119,7 @@ pub(crate) fn at_once(stop: &Stop) -> ! {
 
 /// Every code, for what is held to them.
 #[cfg(test)]
-pub(crate) const ALL: [Exit; 14] = [
+pub(crate) const ALL: [Exit; 16] = [
     Exit::Done,
     Exit::Usage,
     Exit::Config,
@@ -125,6 +131,8 @@ pub(crate) const ALL: [Exit; 14] = [
     Exit::Format,
     Exit::Data,
     Exit::Seed,
+    Exit::NoServer,
+    Exit::Refused,
     Exit::Storage,
     Exit::Bug,
     Exit::Forced,

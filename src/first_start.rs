@@ -39,8 +39,8 @@ pub(crate) fn make(registry: &mut Registry, show: impl FnOnce(&Made)) -> Result<
     let random = [a, b, c, d, e, f, g, h, i, j, k, l, m, n, o, p];
     let made = Made {
         space: uuid::Builder::from_random_bytes(random).into_uuid(),
-        source_key: KeyText::mint(SPACE)?,
-        operator_key: KeyText::mint(SPACE)?,
+        source_key: KeyText::mint(SPACE, false)?,
+        operator_key: KeyText::mint(SPACE, false)?,
     };
     let agents = NewKey {
         text: made.source_key.clone(),

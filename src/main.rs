@@ -3,6 +3,7 @@
 //! Here: the command line's verbs, one file each, and the one way out. Not here: anything a verb
 //! does.
 
+mod admin;
 mod config;
 mod console;
 mod data_dir;
@@ -22,6 +23,7 @@ mod serve;
 mod signals;
 mod telemetry;
 mod tls;
+mod verbs;
 mod wiring;
 
 use std::process::ExitCode;
@@ -49,6 +51,18 @@ enum Verb {
     Serve(Box<serve::Args>),
     /// Prints every setting with its unit, default and bound.
     Config,
+    /// Lists and settles effects whose outcome nobody knows.
+    #[command(subcommand, arg_required_else_help = true)]
+    Effects(verbs::Effects),
+    /// Shows what a running server holds of one customer, object or effect.
+    #[command(after_help = exit::HELP)]
+    Show(verbs::show::Args),
+    /// Makes, lists and revokes keys of a running server.
+    #[command(subcommand, arg_required_else_help = true)]
+    Keys(verbs::Keys),
+    /// Makes and lists spaces of a running server, and changes their rules.
+    #[command(subcommand, arg_required_else_help = true)]
+    Spaces(verbs::Spaces),
 }
 
 fn main() -> ExitCode {
@@ -69,6 +83,10 @@ fn run() -> Result<(), Stop> {
             console::say(config::document().trim_end());
             Ok(())
         }
+        Verb::Effects(verb) => verb.run(),
+        Verb::Show(args) => args.run(),
+        Verb::Keys(verb) => verb.run(),
+        Verb::Spaces(verb) => verb.run(),
     }
 }
 

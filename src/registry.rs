@@ -2,13 +2,15 @@
 //!
 //! Here: they are kept in the log's meta values and loaded into the edge's directory at a start.
 //! Keys are kept as keyed hashes, secrets sealed; a space is written whole or not at all. Not here:
-//! who may ask for a change. Called by `serve`, `seed` and `first_start`, before the node starts
-//! to write.
+//! which changes there are (`change`), and who may ask for one. Called by `serve`, `seed` and
+//! `first_start` before the node starts to write, and by the verbs of a running server (`admin`).
 
+pub(crate) mod change;
+pub(crate) mod diff;
 pub(crate) mod key_text;
 pub(crate) mod new_space;
 pub(crate) mod policy;
-mod rows;
+pub(crate) mod rows;
 mod seal;
 
 use std::collections::BTreeMap;
@@ -29,10 +31,10 @@ use self::rows::{FORMAT, Format, KeyRow, Sealed, SourceRow, SpaceRow};
 use self::seal::Sealer;
 use crate::exit::{Exit, Stop};
 use crate::log_stop;
-use crate::secret::{Secret, Use, random_bytes};
+use crate::secret::{Secret, Use};
 
 /// Meta values as a commit takes them.
-type Meta = Vec<(Vec<u8>, Option<Vec<u8>>)>;
+pub(crate) type Meta = Vec<(Vec<u8>, Option<Vec<u8>>)>;
 
 /// The node's spaces.
 pub(crate) struct Registry {
@@ -40,21 +42,23 @@ pub(crate) struct Registry {
     sealer: Sealer,
     directory: Arc<Directory>,
     spaces: BTreeMap<Uuid, Known>,
-    keys: usize,
+    /// By the keyed hash of their text.
+    keys: BTreeMap<[u8; 32], KeyRow>,
 }
 
-/// What is asked of a space that is loaded.
+/// A space that is loaded.
 #[derive(Debug)]
 struct Known {
-    name: String,
+    row: SpaceRow,
+    vault: Vec<VaultValue>,
     policy: Arc<Policy>,
 }
 
 impl fmt::Debug for Registry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Registry")
-            .field("spaces", &self.spaces)
-            .field("keys", &self.keys)
+            .field("spaces", &self.spaces.len())
+            .field("keys", &self.keys.len())
             .finish_non_exhaustive()
     }
 }
@@ -70,21 +74,17 @@ impl Registry {
             sealer: Sealer::new(&secret.derive(Use::Seal)),
             directory: Arc::new(Directory::new(&secret.derive(Use::Keys))),
             spaces: BTreeMap::new(),
-            keys: 0,
+            keys: BTreeMap::new(),
         };
-        let mut sources = BTreeMap::new();
         let spaces = registry.log.meta_scan(rows::SPACES);
         for (name, value) in spaces.map_err(log_stop::read)? {
-            let row: SpaceRow = decode(&name, &value)?;
-            sources.insert(row.id, row.sources.clone());
-            registry.load_space(&row)?;
+            registry.load_space(decode(&name, &value)?)?;
         }
         let keys = registry.log.meta_scan(rows::KEYS);
         for (name, value) in keys.map_err(log_stop::read)? {
-            let row: KeyRow = decode(&name, &value)?;
-            let entry = key_entry(&name, &row, &sources)?;
-            registry.directory.put_key(entry);
-            registry.keys += 1;
+            let digest =
+                rows::key_digest(&name).ok_or_else(|| corrupt(&name, "is no key's row"))?;
+            registry.put_key(digest, decode(&name, &value)?)?;
         }
         Ok(registry)
     }
@@ -98,7 +98,7 @@ impl Registry {
     pub(crate) fn policies(&self) -> Vec<(SpaceId, Arc<Policy>)> {
         self.spaces
             .iter()
-            .map(|(id, known)| (SpaceId(*id.as_bytes()), Arc::clone(&known.policy)))
+            .map(|(id, known)| (space_id(*id), Arc::clone(&known.policy)))
             .collect()
     }
 
@@ -109,63 +109,32 @@ impl Registry {
 
     /// How many keys there are.
     pub(crate) fn keys(&self) -> usize {
-        self.keys
+        self.keys.len()
     }
 
     /// The name of a space that exists.
     pub(crate) fn space_name(&self, id: Uuid) -> Option<&str> {
-        self.spaces.get(&id).map(|known| known.name.as_str())
+        self.spaces.get(&id).map(|known| known.row.name.as_str())
     }
 
-    /// Makes a space with everything in it, durably, and loads it.
+    /// Makes a space with everything in it, durably, and loads it. Only before the node starts to
+    /// write: a running node writes the [`Change`] of [`Self::new_space`] in its own order.
     ///
     /// # Errors
     /// What is wrong with it, with the code of whoever asked; or the log's refusal.
     pub(crate) fn create(&mut self, new: &NewSpace, asked: Exit) -> Result<(), Stop> {
-        let refuse = |what: String| Stop::new(asked, format!("space `{}`: {what}", new.name));
-        new.check().map_err(refuse)?;
-        if self.spaces.contains_key(&new.id) {
-            return Err(refuse("exists".to_owned()));
-        }
-        let row = space_row(new);
-        // Refused before anything is written.
-        policy::build(&row.coordination, row.policy_version, &new.vault).map_err(refuse)?;
-        let mut meta = Meta::new();
-        meta.push((rows::space_name(new.id), Some(encode(&row))));
-        self.seal_into(&mut meta, new.id, Sealed::Space, &random_bytes()?)?;
-        for VaultValue { name, bytes } in &new.vault {
-            self.seal_into(&mut meta, new.id, Sealed::Vault(name), bytes)?;
-        }
-        let mut entries = Vec::new();
-        for (source, row) in new.sources.iter().zip(&row.sources) {
-            for key in &source.keys {
-                let digest = self.directory.digest(key.text.reveal());
-                let name = rows::key_name(&digest.0);
-                let known = self.log.meta(&name).map_err(log_stop::read)?.is_some();
-                if known || meta.iter().any(|(other, _)| *other == name) {
-                    let id = &key.text.key_id;
-                    return Err(refuse(format!("the key `{id}` belongs to another source")));
-                }
-                let row = key_row(new.id, row, key);
-                entries.push((name.clone(), row.clone()));
-                meta.push((name, Some(encode(&row))));
-            }
-        }
+        let change = self
+            .new_space(new)
+            .map_err(|what| Stop::new(asked, format!("space `{}`: {what}", new.name)))?;
         let commit = Commit {
-            meta,
+            meta: change.meta.clone(),
             ..Commit::default()
         };
         self.log.commit(&commit).map_err(log_stop::write)?;
-        self.load_space(&row)?;
-        let sources = BTreeMap::from([(row.id, row.sources)]);
-        for (name, row) in entries {
-            self.directory.put_key(key_entry(&name, &row, &sources)?);
-            self.keys += 1;
-        }
-        Ok(())
+        self.put(change)
     }
 
-    fn load_space(&mut self, row: &SpaceRow) -> Result<(), Stop> {
+    fn load_space(&mut self, row: SpaceRow) -> Result<(), Stop> {
         let secret = self.open_sealed(row.id, Sealed::Space)?;
         let mut vault = Vec::new();
         for name in &row.vault {
@@ -175,18 +144,33 @@ impl Registry {
         }
         let policy = policy::build(&row.coordination, row.policy_version, &vault)
             .map_err(|what| corrupt(&rows::space_name(row.id), &what))?;
+        let known = Known { row, vault, policy };
+        self.put_space(known, SpaceSecret::new(&secret));
+        Ok(())
+    }
+
+    fn put_space(&mut self, known: Known, secret: SpaceSecret) {
+        let Known { row, policy, .. } = &known;
         self.directory.put_space(SpaceEntry {
-            id: SpaceId(*row.id.as_bytes()),
+            id: space_id(row.id),
             name: row.name.as_str().into(),
             features: Features {
                 coordination: row.features.iter().any(|name| name == COORDINATION),
             },
-            policy: Arc::clone(&policy),
-            secret: SpaceSecret::new(&secret),
+            policy: Arc::clone(policy),
+            secret,
             sources: row.sources.iter().map(source_entry).collect(),
         });
-        let name = row.name.clone();
-        self.spaces.insert(row.id, Known { name, policy });
+        self.spaces.insert(row.id, known);
+    }
+
+    fn put_key(&mut self, digest: [u8; 32], row: KeyRow) -> Result<(), Stop> {
+        let name = rows::key_name(&digest);
+        let space = self.spaces.get(&row.space);
+        let sources = space.map_or(&[][..], |space| &space.row.sources);
+        self.directory
+            .put_key(key_entry(&name, digest, &row, sources)?);
+        self.keys.insert(digest, row);
         Ok(())
     }
 
@@ -196,11 +180,9 @@ impl Registry {
         id: Uuid,
         what: Sealed<'_>,
         bytes: &[u8; 32],
-    ) -> Result<(), Stop> {
+    ) -> Checked<()> {
         let name = rows::sealed_name(id, what);
-        let Some(sealed) = self.sealer.seal(&name, bytes) else {
-            return Err(Stop::new(Exit::Data, "no random bytes"));
-        };
+        let sealed = self.sealer.seal(&name, bytes).ok_or("no random bytes")?;
         meta.push((name, Some(sealed)));
         Ok(())
     }
@@ -215,43 +197,12 @@ impl Registry {
     }
 }
 
-fn space_row(new: &NewSpace) -> SpaceRow {
-    let sources = (1..).zip(&new.sources).map(|(id, source)| SourceRow {
-        id,
-        name: source.name.clone(),
-    });
-    SpaceRow {
-        format: FORMAT,
-        id: new.id,
-        name: new.name.clone(),
-        features: new.features.clone(),
-        sources: sources.collect(),
-        vault: new.vault.iter().map(|value| value.name.clone()).collect(),
-        policy_version: 1,
-        coordination: new.coordination.clone(),
-    }
-}
+/// What is checked, or why it is refused: in words, without any key or secret.
+pub(crate) type Checked<T> = Result<T, String>;
 
-fn key_row(space: Uuid, source: &SourceRow, key: &new_space::NewKey) -> KeyRow {
-    KeyRow {
-        format: FORMAT,
-        key_id: key.text.key_id.clone(),
-        space,
-        source: source.id,
-        test: key.text.test,
-        region: key.text.region.clone(),
-        scopes: key
-            .scopes
-            .iter()
-            .map(|scope| scope.name().to_owned())
-            .collect(),
-        roles: key
-            .roles
-            .iter()
-            .map(|role| role.name().to_owned())
-            .collect(),
-        revoked: false,
-    }
+/// A space as the core names it.
+pub(crate) fn space_id(id: Uuid) -> SpaceId {
+    SpaceId(*id.as_bytes())
 }
 
 fn source_entry(row: &SourceRow) -> SourceEntry {
@@ -263,20 +214,20 @@ fn source_entry(row: &SourceRow) -> SourceEntry {
 
 fn key_entry(
     name: &[u8],
+    digest: [u8; 32],
     row: &KeyRow,
-    sources: &BTreeMap<Uuid, Vec<SourceRow>>,
+    sources: &[SourceRow],
 ) -> Result<KeyEntry, Stop> {
-    let digest = rows::key_digest(name).ok_or_else(|| corrupt(name, "is no key's row"))?;
     let source = sources
-        .get(&row.space)
-        .and_then(|sources| sources.iter().find(|source| source.id == row.source))
+        .iter()
+        .find(|source| source.id == row.source)
         .ok_or_else(|| corrupt(name, "belongs to no source"))?;
     let scopes = row.scopes.iter().map(|scope| Scope::from_name(scope));
     let roles = row.roles.iter().map(|role| Role::from_name(role));
     Ok(KeyEntry {
         digest: KeyDigest(digest),
         key_id: row.key_id.as_str().into(),
-        space: SpaceId(*row.space.as_bytes()),
+        space: space_id(row.space),
         source: source_entry(source),
         test: row.test,
         region: row.region.as_str().into(),

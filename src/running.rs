@@ -4,6 +4,7 @@
 //! and which bounds (`wiring`). Called by `serve`.
 
 use std::net::SocketAddr;
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
@@ -15,6 +16,8 @@ use interlock_actors::{Failure, Node, NodeClock, RecoveryReport};
 use interlock_domain::contact::Contact;
 use metrics_exporter_prometheus::PrometheusHandle;
 
+use crate::admin::Admin;
+use crate::admin::listen::Listening;
 use crate::config::Config;
 use crate::console::say;
 use crate::exit::{Exit, Stop};
@@ -40,8 +43,8 @@ pub(crate) struct Start {
     pub(crate) tls: Option<Arc<Tls>>,
     /// The log.
     pub(crate) opened: Opened,
-    /// The spaces.
-    pub(crate) registry: Registry,
+    /// Where the verbs find the server; `None` when they cannot.
+    pub(crate) verbs_in: Option<PathBuf>,
     /// What renders the metrics.
     pub(crate) metrics: PrometheusHandle,
     /// The node's clock; it began before the log was opened.
@@ -56,6 +59,9 @@ pub(crate) struct Start {
 #[derive(Debug)]
 pub(crate) struct Running {
     start: Start,
+    /// The line on what was found, but for the time that recovery takes.
+    found: Option<String>,
+    verbs: Option<Listening>,
     node: Node<Contact>,
     shards: u16,
     server: ServerHandle,
@@ -72,20 +78,20 @@ enum Ending {
 }
 
 impl Running {
-    /// Starts the node and the server; recovery goes on.
+    /// Starts the node, the server and the verbs' socket; recovery goes on.
     ///
     /// # Errors
     /// When a group, a thread or the address is refused.
-    pub(crate) fn start(mut start: Start) -> Result<Self, Stop> {
+    pub(crate) fn start(mut start: Start, registry: Registry) -> Result<Self, Stop> {
         let signals = Signals::take(start.tls.is_some())?;
         let clock = start.clock.clone();
         let options = wiring::node_options(&start.config, start.accept, start.recovery_hold);
         let log = Arc::clone(&start.opened.log);
-        let policies = start.registry.policies();
+        let policies = registry.policies();
         let node = Node::<Contact>::start(log, policies, clock, start.opened.mark.take(), options)
             .map_err(wiring::start_refused)?;
         let stopping = Arc::new(AtomicBool::new(false));
-        let state = wiring::api_state(&node, &start, &stopping);
+        let state = wiring::api_state(&node, &start, registry.directory(), &stopping);
         let mut listen = wiring::listen_options(&start.config, start.address);
         listen.tls = start.tls.as_deref().map(Tls::config);
         let (server, _) = interlock_api::server(state, &listen).map_err(|error| {
@@ -94,7 +100,13 @@ impl Running {
         })?;
         telemetry::keep_metrics(start.metrics.clone());
         MemoryWatch::new(&start.config.memory).keep(node.pressure());
+        let found = found(&start.opened, &registry);
+        let admin = Arc::new(Admin::new(registry, &node));
+        let verbs = start.verbs_in.as_deref();
+        let verbs = verbs.map(|dir| Listening::start(dir, admin)).transpose()?;
         Ok(Self {
+            found,
+            verbs,
             node,
             shards: options.shards,
             server: server.handle(),
@@ -165,13 +177,12 @@ impl Running {
     fn announce(&self, report: RecoveryReport) {
         let Start {
             opened,
-            registry,
             address,
             tls,
             clock,
             ..
         } = &self.start;
-        if let Some(found) = found(opened, registry) {
+        if let Some(found) = &self.found {
             say(&wiring::last_run_line(opened.last_run));
             say(&format!(
                 "{found}, {entities}; {snapshots} and {records} read, recovered in {millis} ms",
@@ -219,10 +230,14 @@ impl Running {
             server,
             mut signals,
             start,
+            verbs,
             ..
         } = self;
         let patience = Duration::from_secs(start.config.server.drain_s);
         let drained = async {
+            if let Some(verbs) = verbs {
+                verbs.close(patience).await;
+            }
             server.stop(true).await;
             node.stop(patience).await;
         };

@@ -114,12 +114,13 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
             tls.is_some(),
         ));
     })?;
+    let verbs_in = verbs_dir(args, &opened)?;
     let start = running::Start {
         config,
         address: reserved.address,
         tls: tls.map(Arc::new),
         opened,
-        registry,
+        verbs_in,
         metrics,
         clock,
         accept: wiring::Accepted {
@@ -128,7 +129,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
         },
         recovery_hold: args.recovery_hold.map(Duration::from_secs),
     };
-    actix_web::rt::System::new().block_on(async { Running::start(start)?.serve().await })
+    actix_web::rt::System::new().block_on(async { Running::start(start, registry)?.serve().await })
 }
 
 /// The settings with the flags on top.
@@ -185,6 +186,16 @@ fn open(
         None => {}
     }
     Ok((opened, registry))
+}
+
+/// The directory in which the verbs find the server: the data directory. What is kept in memory
+/// alone has none, unless one is named.
+fn verbs_dir(args: &Args, opened: &Opened) -> Result<Option<PathBuf>, Stop> {
+    if let (None, Some(named)) = (&opened.data, &args.data) {
+        data_dir::prepare(named)?;
+        return Ok(Some(named.clone()));
+    }
+    Ok(opened.data.clone())
 }
 
 /// The line of a start that found data, without the time recovery took.

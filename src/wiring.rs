@@ -16,6 +16,7 @@ use interlock_actors::credits::CreditOptions;
 use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
 use interlock_actors::{Failure, Node, NodeHandle, NodeOptions, StartError};
+use interlock_api::directory::Directory;
 use interlock_api::limits::{ApiLimits, ListenOptions};
 use interlock_api::state::{AppState, Readiness, TestClock};
 use interlock_domain::contact::Contact;
@@ -259,6 +260,7 @@ fn api_limits(config: &Config) -> ApiLimits {
 pub(crate) fn api_state(
     node: &Node<Contact>,
     start: &Start,
+    directory: Arc<Directory>,
     stopping: &Arc<AtomicBool>,
 ) -> AppState<NodeHandle<Contact>> {
     let stopping = Arc::clone(stopping);
@@ -270,7 +272,7 @@ pub(crate) fn api_state(
         .is_test()
         .then(|| Arc::new(MovedClock::new(node.handle())) as Arc<dyn TestClock>);
     AppState {
-        directory: start.registry.directory(),
+        directory,
         decider: node.handle(),
         limits: api_limits(&start.config),
         now: Arc::new(move || clock.now()),

@@ -13,6 +13,7 @@ use smallvec::SmallVec;
 
 use crate::partition::Held;
 use crate::placement::Place;
+use crate::scan::Scanning;
 
 /// A point on the node's monotonic clock, in nanoseconds since the node started. Deadlines and
 /// paces use it, never the wall clock.
@@ -136,6 +137,8 @@ pub enum ShardMessage<M: Machine> {
     Sweep,
     /// Look at every entity once, then say so.
     SweepAll(Waiter),
+    /// Show every entity to a scan.
+    Scan(Scanning<M>),
 }
 
 /// Is told when something is durable, or will never be.

@@ -26,7 +26,8 @@ use crate::credits::CreditOptions;
 use crate::handle::NodeHandle;
 use crate::history::HistoryOptions;
 use crate::keeper::KeeperOptions;
-use crate::message::{Done, Frame, ShardMessage, Waiter};
+use crate::message::{Done, ShardMessage, Waiter};
+use crate::meta_writer::MetaWriter;
 use crate::metrics::CommitMetrics;
 use crate::readiness::Readiness;
 use crate::recover_thread::{self, Recovery};
@@ -250,6 +251,12 @@ impl<M: Machine> Node<M> {
         *report
     }
 
+    /// Writes what lies outside the groups: spaces, keys, rules.
+    #[must_use]
+    pub fn meta_writer(&self) -> MetaWriter<M> {
+        MetaWriter::new(self.committer.clone())
+    }
+
     /// A reader of every notice from now on.
     #[must_use]
     pub fn notices(&self) -> NoticeReader<M::Notice> {
@@ -329,29 +336,8 @@ impl<M: Machine> NodeHandle<M> {
     }
 }
 
-impl<M: Machine> Node<M> {
-    /// Writes values outside the groups (spaces, keys) through the committer, in order with the
-    /// frames; resolves when they are durable. False when the node is going down.
-    pub async fn write_meta(&self, meta: Vec<(Vec<u8>, Option<Vec<u8>>)>) -> bool {
-        let (waiter, wait) = waiter();
-        let frame = Frame {
-            meta,
-            waiters: vec![waiter],
-            ..Frame::default()
-        };
-        if self
-            .committer
-            .try_send(Handed::Frame(Box::new(frame)))
-            .is_err()
-        {
-            return false;
-        }
-        wait.await.unwrap_or(false)
-    }
-}
-
 /// A waiter of a frame and the future it resolves.
-fn waiter() -> (Waiter, oneshot::Receiver<bool>) {
+pub(crate) fn waiter() -> (Waiter, oneshot::Receiver<bool>) {
     let (sender, receiver) = oneshot::channel();
     let (once, slot) = crossbeam_channel::bounded(1);
     drop(once.try_send(sender));

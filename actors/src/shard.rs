@@ -8,6 +8,7 @@
 mod acquire;
 pub mod audit;
 mod decide;
+mod scan;
 mod sweep;
 
 use std::collections::{HashMap, VecDeque};
@@ -89,6 +90,7 @@ pub struct Shard<M: Machine> {
     mono: Monotonic,
     slices_due: VecDeque<PartitionId>,
     sweep: sweep::Sweeper,
+    scanner: scan::Scanner<M>,
     pressure: Arc<Pressure>,
     /// Change of the entities on loan since the last turn.
     on_loan: i64,
@@ -147,6 +149,7 @@ impl<M: Machine> Shard<M> {
             mono: Monotonic(0),
             slices_due: VecDeque::new(),
             sweep: sweep::Sweeper::default(),
+            scanner: scan::Scanner::default(),
             pressure,
             on_loan: 0,
             stats: Stats::default(),
@@ -182,6 +185,7 @@ impl<M: Machine> Shard<M> {
             ShardMessage::SnapshotSlice(partition) => self.slices_due.push_back(partition),
             ShardMessage::Sweep => self.sweep.request(),
             ShardMessage::SweepAll(done) => self.sweep.request_all(done),
+            ShardMessage::Scan(scan) => self.scanner.request(scan.0),
         }
     }
 
@@ -199,6 +203,7 @@ impl<M: Machine> Shard<M> {
             self.acquire(transaction);
         }
         self.sweep_some();
+        self.scan_some();
         self.snapshot_some();
         self.stats.turns += 1;
         if self.on_loan != 0 {
@@ -216,6 +221,7 @@ impl<M: Machine> Shard<M> {
             && self.slices_due.is_empty()
             && self.frame.is_empty())
             || self.sweep.has_work()
+            || self.scanner.has_work()
             || self
                 .out
                 .iter()

@@ -9,6 +9,7 @@ use std::time::Duration;
 use interlock_actors::credits::CreditOptions;
 use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
+use interlock_actors::scan::NotScanned;
 use interlock_actors::{Answer, Node, NodeClock, NodeOptions, Submission};
 use interlock_domain::ids::IdStream;
 use interlock_domain::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
@@ -298,5 +299,40 @@ fn ids_are_resolved_through_their_rows_on_every_shard() {
         let report = node.recovered().await.expect("it is rebuilt");
         assert_eq!(report.entities, 41, "20 rows, 21 boxes");
         node.stop(Duration::from_secs(10)).await;
+    });
+}
+
+/// A scan shows every entity of every shard once, keeps the smallest answers and says how many
+/// there were; a value outside the groups is durable when its writer hears so.
+#[test]
+fn a_scan_meets_every_entity_and_keeps_the_smallest() {
+    let log: Arc<dyn Log> = Arc::new(MemoryLog::new());
+    actix::System::new().block_on(async {
+        let node = start(&log, 3);
+        node.recovered().await.expect("it is rebuilt");
+        let labels = (0..50)
+            .map(|label| Command::Label(label, 200 - label))
+            .collect();
+        ask(&node, labels).await;
+        let rows = |_: &EntityKey, entity: &Entity, _: Timestamp| match entity {
+            Entity::Row(number) => Some(*number),
+            Entity::Count(_) => None,
+        };
+        let handle = node.handle();
+        let scanned = handle.scan(3, rows).await.expect("it scans");
+        assert_eq!(scanned.found, [151, 152, 153]);
+        assert_eq!((scanned.matched, scanned.left_out), (50, 0));
+        let several = [handle.scan(0, rows), handle.scan(60, rows)];
+        for (scan, found) in several.into_iter().zip([0, 50]) {
+            assert_eq!(scan.await.expect("it scans").found.len(), found);
+        }
+        let value = vec![(b"a".to_vec(), Some(b"1".to_vec()))];
+        assert!(node.meta_writer().write(value).await);
+        assert_eq!(log.meta(b"a").expect("it reads"), Some(b"1".to_vec()));
+        let writer = node.meta_writer();
+        node.stop(Duration::from_secs(10)).await;
+        assert!(!writer.write(vec![(b"b".to_vec(), None)]).await);
+        let scan = handle.scan(1, rows).await;
+        assert_eq!(scan, Err(NotScanned::GivenUp));
     });
 }

@@ -14,6 +14,7 @@ pub mod health;
 mod ids;
 pub mod limits;
 pub mod metrics;
+pub mod naming;
 pub mod observe;
 pub mod problem;
 pub mod profile;

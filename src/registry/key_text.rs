@@ -71,18 +71,19 @@ impl KeyText {
         })
     }
 
-    /// Makes a new live key for a space of this name.
+    /// Makes a new key for a space of this name.
     ///
     /// # Errors
     /// When the operating system gives no random bytes.
-    pub(crate) fn mint(space_name: &str) -> Result<Self, Stop> {
+    pub(crate) fn mint(space_name: &str, test: bool) -> Result<Self, Stop> {
+        let kind = if test { "test" } else { "live" };
         let region = "local";
         let label = label(space_name);
         let key_id = letters(KEY_ID_LETTERS)?;
         let secret = letters(SECRET_LETTERS)?;
         Ok(Self {
-            text: format!("nia_sk_live_{region}_{label}_{key_id}_{secret}"),
-            test: false,
+            text: format!("nia_sk_{kind}_{region}_{label}_{key_id}_{secret}"),
+            test,
             region: region.to_owned(),
             key_id,
         })
@@ -133,7 +134,7 @@ mod tests {
 
     #[test]
     fn reads_what_it_made() {
-        let made = KeyText::mint("Über Space 1").unwrap();
+        let made = KeyText::mint("Über Space 1", false).unwrap();
         let read = KeyText::parse(made.reveal()).unwrap();
         assert_eq!(made, read);
         assert!(made.reveal().starts_with("nia_sk_live_local_berspace1_"));
@@ -143,8 +144,8 @@ mod tests {
     #[test]
     fn two_keys_differ() {
         assert_ne!(
-            KeyText::mint("a").unwrap().reveal(),
-            KeyText::mint("a").unwrap().reveal()
+            KeyText::mint("a", true).unwrap().reveal(),
+            KeyText::mint("a", true).unwrap().reveal()
         );
     }
 

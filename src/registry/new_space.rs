@@ -1,11 +1,13 @@
 //! A space that does not exist yet, as a seed or a first start asks for it.
 //!
 //! Here: the request and what it may not say. Not here: how it is stored (`rows`). Built by
-//! `seed` and `first_start`, taken by `registry`.
+//! `seed`, `first_start` and the verb `spaces create`, taken by `registry`.
 
 use std::collections::BTreeSet;
 use std::fmt;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use interlock_api::directory::{Role, Scope};
 use serde_json::Value;
 use uuid::Uuid;
@@ -56,6 +58,7 @@ pub(crate) struct NewKey {
 }
 
 /// A named secret of 32 bytes. Never printed.
+#[derive(Clone)]
 pub(crate) struct VaultValue {
     /// Its name.
     pub(crate) name: String,
@@ -66,6 +69,20 @@ pub(crate) struct VaultValue {
 impl fmt::Debug for VaultValue {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "VaultValue({}, …)", self.name)
+    }
+}
+
+impl VaultValue {
+    /// A value from what a file holds: 32 bytes, or their base64url without padding.
+    pub(crate) fn of_file(name: &str, content: &[u8]) -> Option<Self> {
+        let text = || {
+            let text = std::str::from_utf8(content).ok()?;
+            URL_SAFE_NO_PAD.decode(text.trim()).ok()
+        };
+        let bytes = <[u8; 32]>::try_from(content).ok();
+        let bytes = bytes.or_else(|| <[u8; 32]>::try_from(text()?).ok())?;
+        let name = name.to_owned();
+        Some(Self { name, bytes })
     }
 }
 
@@ -89,7 +106,8 @@ impl NewSpace {
     }
 }
 
-fn named(what: &str, name: &str) -> Result<(), String> {
+/// Is it a name as spaces, sources and vault values have it?
+pub(super) fn named(what: &str, name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
         return Err(format!(
             "{what} needs a name of 1 to {NAME_BYTES_MAX} bytes without control characters"

@@ -20,3 +20,4 @@ mod shutdown;
 mod sync_proof;
 mod tls;
 mod tour;
+mod verbs;

@@ -85,7 +85,8 @@ pub fn audit_message<M: Machine>(message: &ShardMessage<M>, visit: &mut dyn FnMu
         | ShardMessage::SnapshotBegin { .. }
         | ShardMessage::SnapshotSlice(_)
         | ShardMessage::Sweep
-        | ShardMessage::SweepAll(_) => {}
+        | ShardMessage::SweepAll(_)
+        | ShardMessage::Scan(_) => {}
     }
 }
 

@@ -1,0 +1,119 @@
+//! Showing every entity to a scan, a bounded number in each turn.
+//!
+//! Here: the walk over the shard's partitions. Not here: what is asked of an entity (`crate::scan`).
+//! An entity that is away is looked at again in later turns, until it is home or patience ends.
+
+use std::collections::VecDeque;
+
+use interlock_domain::key::EntityKey;
+use interlock_domain::machine::Machine;
+
+use super::Shard;
+use crate::partition::Found;
+use crate::placement::Place;
+use crate::scan::Scan;
+
+/// Scans that wait; a further one is given up.
+const SCANS_MAX: usize = 4;
+/// Entities shown in one turn.
+const ENTITIES_MAX: usize = 2_048;
+/// Partitions walked over in one turn.
+const PARTITIONS_MAX: usize = 4_096;
+/// Entities that were away and are remembered.
+const LATER_MAX: usize = 4_096;
+/// Turns in which they are looked for again.
+const ROUNDS_MAX: u32 = 1_000;
+
+/// Where a shard's scans stand.
+pub(super) struct Scanner<M: Machine> {
+    /// The first one is under way.
+    scans: VecDeque<Box<dyn Scan<M>>>,
+    walk: Walk,
+}
+
+/// The walk of the scan under way.
+#[derive(Default)]
+struct Walk {
+    /// Keys of the partition that is being looked at.
+    keys: Vec<EntityKey>,
+    /// The partition after it.
+    next: usize,
+    /// Who was away.
+    later: Vec<EntityKey>,
+    /// How often they were looked for.
+    rounds: u32,
+    /// Who was away and is not remembered.
+    left_out: u64,
+}
+
+impl<M: Machine> Default for Scanner<M> {
+    fn default() -> Self {
+        Self {
+            scans: VecDeque::new(),
+            walk: Walk::default(),
+        }
+    }
+}
+
+impl<M: Machine> Scanner<M> {
+    /// Takes a scan; one too many is dropped, which its caller hears.
+    pub(super) fn request(&mut self, scan: Box<dyn Scan<M>>) {
+        if self.scans.len() < SCANS_MAX {
+            self.scans.push_back(scan);
+        }
+    }
+
+    pub(super) fn has_work(&self) -> bool {
+        !self.scans.is_empty()
+    }
+}
+
+impl<M: Machine> Shard<M> {
+    /// Goes on with the scan under way.
+    pub(super) fn scan_some(&mut self) {
+        let Some(mut scan) = self.scanner.scans.pop_front() else {
+            return;
+        };
+        let mut walk = std::mem::take(&mut self.scanner.walk);
+        let mut partitions = PARTITIONS_MAX;
+        for _ in 0..ENTITIES_MAX {
+            while walk.keys.is_empty() && walk.next < super::PARTITIONS && partitions > 0 {
+                partitions -= 1;
+                if let Some(partition) = &self.partitions[walk.next] {
+                    walk.keys = partition.keys();
+                }
+                walk.next += 1;
+            }
+            let Some(key) = walk.keys.pop() else { break };
+            if !self.show(&mut *scan, &key) {
+                if walk.later.len() < LATER_MAX {
+                    walk.later.push(key);
+                } else {
+                    walk.left_out += 1;
+                }
+            }
+        }
+        if walk.next == super::PARTITIONS && walk.keys.is_empty() {
+            walk.later.retain(|key| !self.show(&mut *scan, key));
+            walk.rounds += 1;
+            if walk.later.is_empty() || walk.rounds >= ROUNDS_MAX {
+                let left_out = walk.left_out + walk.later.len() as u64;
+                self.frame.waiters.push(scan.end(left_out));
+                return;
+            }
+        }
+        self.scanner.scans.push_front(scan);
+        self.scanner.walk = walk;
+    }
+
+    /// Shows an entity; false when it is away.
+    fn show(&self, scan: &mut dyn Scan<M>, key: &EntityKey) -> bool {
+        let place = Place::of(*key, self.options.shards);
+        match self.find(&place) {
+            Found::Home(entity, _) => scan.entity(key, entity, self.now),
+            Found::Absent(_) => {}
+            Found::Lent => return false,
+        }
+        true
+    }
+}

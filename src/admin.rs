@@ -1,0 +1,146 @@
+//! The operator's entrance of a running server: a Unix socket in the data directory.
+//!
+//! Here: what the verbs reach on the server's side, and the one way a change of the registry takes:
+//! checked, durable, in force. In `admin/`: the protocol, the socket, the client's end. Not here:
+//! any verb (`verbs`). Whoever reaches the socket is the user the server runs as, or root; nothing
+//! that comes over it is logged but the verb's name and how it ended.
+
+pub(crate) mod client;
+pub(crate) mod listen;
+pub(crate) mod path;
+pub(crate) mod protocol;
+
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+use interlock_actors::{Answer as Decided, MetaWriter, Node, NodeHandle, Submission};
+use interlock_api::directory::{Directory, SpaceEntry};
+use interlock_domain::contact::Contact;
+use interlock_domain::contact::command::{Body, Command, Route};
+use interlock_domain::contact::name::SourceId;
+use interlock_domain::contact::reply::Reply;
+use tokio::sync::{Mutex, MutexGuard};
+
+use self::protocol::No;
+use crate::registry::change::Change;
+use crate::registry::{Registry, space_id};
+
+/// The source that the operator's verbs act as. Sources of a space are numbered from 1.
+pub(crate) const OPERATOR: SourceId = SourceId(0);
+/// What the operator's source is called where a name is shown.
+pub(crate) const OPERATOR_NAME: &str = "operator";
+
+/// How long a verb waits for a decision.
+const DECISION_MAX: Duration = Duration::from_secs(10);
+
+/// What the verbs reach.
+pub(crate) struct Admin {
+    registry: Mutex<Registry>,
+    directory: Arc<Directory>,
+    node: NodeHandle<Contact>,
+    meta: MetaWriter<Contact>,
+}
+
+impl fmt::Debug for Admin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Admin")
+    }
+}
+
+impl Admin {
+    /// Over a node that was started with what the registry knows.
+    pub(crate) fn new(registry: Registry, node: &Node<Contact>) -> Self {
+        Self {
+            directory: registry.directory(),
+            registry: Mutex::new(registry),
+            node: node.handle(),
+            meta: node.meta_writer(),
+        }
+    }
+
+    /// The registry, alone: a check holds it until its change is in force.
+    pub(crate) async fn registry(&self) -> MutexGuard<'_, Registry> {
+        self.registry.lock().await
+    }
+
+    /// The node.
+    pub(crate) const fn node(&self) -> &NodeHandle<Contact> {
+        &self.node
+    }
+
+    /// Makes a change durable and puts it in force, on every shard before the entrance: whoever
+    /// asks under new rules finds them wherever it is decided.
+    pub(crate) async fn write(
+        &self,
+        registry: &mut MutexGuard<'_, Registry>,
+        change: Change,
+    ) -> Result<(), No> {
+        if !self.meta.write(change.meta.clone()).await {
+            return Err(No::Failed(
+                "the node is going down; whether the change is kept shows after the next start"
+                    .to_owned(),
+            ));
+        }
+        if let Some((space, policy)) = change.policy() {
+            self.node.set_policy(space, &policy);
+        }
+        registry
+            .put(change)
+            .map_err(|stop| No::Failed(stop.message))
+    }
+
+    /// What the edge knows of a space, named by its name or id.
+    pub(crate) async fn space(&self, named: &str) -> Result<Arc<SpaceEntry>, No> {
+        let id = self
+            .registry()
+            .await
+            .find_space(named)
+            .map_err(No::Refused)?;
+        let entry = self.directory.space(space_id(id));
+        entry.ok_or_else(|| No::Failed("the space is not loaded".to_owned()))
+    }
+
+    /// Spaces and keys as requests see them.
+    pub(crate) fn directory(&self) -> &Directory {
+        &self.directory
+    }
+
+    /// Has one command decided as a request would; what it changed is durable then.
+    pub(crate) async fn decide(&self, space: &SpaceEntry, body: Body) -> Result<Reply, No> {
+        let command = Command {
+            space: space.id,
+            source: OPERATOR,
+            route: Route::Operator,
+            receipt: None,
+            body,
+        };
+        let submission = Submission {
+            commands: vec![command],
+            policy: Arc::clone(&space.policy),
+            deadline: DECISION_MAX,
+            bytes: protocol::REQUEST_BYTES_MAX,
+        };
+        let busy = || No::Failed("the node takes no more at the moment; try again".to_owned());
+        let answers = self.node.submit(submission).await.map_err(|_| busy())?;
+        match answers.into_iter().next() {
+            Some(Decided::Decided(reply)) => Ok(reply),
+            Some(Decided::NotDecided(_) | Decided::Busy) => Err(busy()),
+            Some(Decided::Broken) => Err(No::Failed(
+                "deciding it met a bug; the server's log names the place".to_owned(),
+            )),
+            Some(Decided::Unavailable) | None => Err(No::Failed(
+                "the node is going down; whether it was done shows after the next start".to_owned(),
+            )),
+        }
+    }
+}
+
+/// The name of a source in a space, as people know it.
+pub(crate) fn source_name(space: &SpaceEntry, id: SourceId) -> String {
+    if id == OPERATOR {
+        return OPERATOR_NAME.to_owned();
+    }
+    let found = space.sources.iter().find(|source| source.id == id);
+    found.map_or_else(|| format!("source {}", id.0), |one| one.name.to_string())
+}

@@ -1,0 +1,141 @@
+//! `show`: what the server holds of one customer, object or effect.
+//!
+//! Here: the question, and the read that goes through the ordinary turn, so that it waits for the
+//! commits before it. In `show/`: the facts of an entity, and their words. What is named in clear is
+//! hashed in the server process and neither logged nor answered.
+
+mod facts;
+mod words;
+
+use std::fmt;
+
+use interlock_api::naming;
+use interlock_domain::contact::command::{Body, Show};
+use interlock_domain::contact::reply::Reply;
+use interlock_domain::key::Kind;
+use serde::{Deserialize, Serialize};
+
+use self::facts::Shown;
+use super::effect_name::EffectName;
+use super::place::Place;
+use super::print;
+use crate::admin::Admin;
+use crate::admin::protocol::{Answer, Answered, No};
+use crate::console::say;
+use crate::exit::{Exit, Stop};
+
+/// The verb on the socket.
+pub(crate) const NAME: &str = "show";
+
+/// The flags.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Args {
+    #[command(flatten)]
+    place: Place,
+    /// The space, by name or id.
+    #[arg(long, value_name = "NAME|ID")]
+    space: String,
+    #[command(flatten)]
+    target: TargetFlags,
+}
+
+/// Of what; exactly one of them.
+#[derive(clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct TargetFlags {
+    /// A customer, such as phone_e164:+15550100.
+    #[arg(long, value_name = "TYPE:VALUE")]
+    subject: Option<String>,
+    /// An object, such as invoice:erp:17.
+    #[arg(long, value_name = "TYPE:NAMESPACE:ID")]
+    object: Option<String>,
+    /// An effect, by its key.
+    #[arg(long, value_name = "KEY")]
+    effect_key: Option<String>,
+    /// An effect, by its public id of 43 characters.
+    #[arg(long, value_name = "ID")]
+    effect_id: Option<String>,
+    /// An effect, by its short id of 22 characters.
+    #[arg(long, value_name = "ID")]
+    short: Option<String>,
+}
+
+impl fmt::Debug for TargetFlags {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("TargetFlags(…)")
+    }
+}
+
+/// Of what. Never logged: it is in clear.
+#[derive(Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Target {
+    /// A customer.
+    Subject(String),
+    /// An object.
+    Object(String),
+    /// An effect.
+    Effect(EffectName),
+}
+
+/// What is asked.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct Wanted {
+    space: String,
+    of: Target,
+}
+
+impl TargetFlags {
+    fn target(&self) -> Option<Target> {
+        let effect = |name: EffectName| Target::Effect(name);
+        let subject = self.subject.clone().map(Target::Subject);
+        let object = self.object.clone().map(Target::Object);
+        let key = self.effect_key.clone().map(EffectName::Key);
+        let id = self.effect_id.clone().map(EffectName::Id);
+        let short = self.short.clone().map(EffectName::Short);
+        subject.or(object).or(key.or(id).or(short).map(effect))
+    }
+}
+
+impl Args {
+    /// Asks and prints.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(crate) fn run(&self) -> Result<(), Stop> {
+        let of = self.target.target();
+        let wanted = Wanted {
+            space: self.space.clone(),
+            of: of.ok_or_else(|| Stop::new(Exit::Usage, "name what to show"))?,
+        };
+        let answer = self.place.ask(NAME, &wanted)?;
+        if self.place.json {
+            print::json(&answer, None);
+            return Ok(());
+        }
+        let shown: Shown = print::done(&answer)?;
+        say(&words::of(&shown));
+        Ok(())
+    }
+}
+
+/// Reads it.
+pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
+    let space = admin.space(&wanted.space).await?;
+    let (kind, hash) = match &wanted.of {
+        Target::Subject(named) => (Kind::Customer, naming::customer(&space, named)),
+        Target::Object(named) => (Kind::Object, naming::object(&space, named)),
+        Target::Effect(named) => (Kind::Effect, Ok(named.hash(&space)?)),
+    };
+    let hash = hash.map_err(No::Refused)?;
+    let reply = admin
+        .decide(&space, Body::Show(Show { kind, hash }))
+        .await?;
+    let Reply::Shown(entity) = reply else {
+        return Err(No::Failed(format!("no answer but {}", reply.outcome().0)));
+    };
+    let now = admin.node().clock().now();
+    let shown = Shown::of(&space, kind, hash, entity.as_deref(), now);
+    Ok(Answer::one(&shown))
+}

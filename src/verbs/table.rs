@@ -1,0 +1,119 @@
+//! Tables of at most 80 columns.
+//!
+//! Here: widths, and cells that go on below when they are wider than their column: nothing is cut
+//! off, so what was printed can be copied.
+
+/// Columns of a terminal.
+const WIDTH: usize = 80;
+/// Between two columns.
+const GAP: usize = 2;
+/// No column gets narrower than this.
+const COLUMN_MIN: usize = 6;
+
+/// A table with a line of headings; only the headings when there are no rows.
+pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    let headings: Vec<String> = headings.iter().map(|&text| text.to_owned()).collect();
+    let widths = widths(&headings, rows);
+    let mut text = String::new();
+    for row in std::iter::once(&headings).chain(rows) {
+        push_row(&mut text, row, &widths);
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn widths(headings: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+    let mut widths: Vec<usize> = headings.iter().map(|text| length(text)).collect();
+    for row in rows {
+        for (width, cell) in widths.iter_mut().zip(row) {
+            *width = (*width).max(length(cell));
+        }
+    }
+    let room = WIDTH.saturating_sub(GAP * widths.len().saturating_sub(1));
+    while widths.iter().sum::<usize>() > room {
+        let widest = widths.iter_mut().max_by_key(|width| **width);
+        match widest {
+            Some(width) if *width > COLUMN_MIN => *width -= 1,
+            Some(_) | None => break,
+        }
+    }
+    widths
+}
+
+fn push_row(text: &mut String, row: &[String], widths: &[usize]) {
+    let cells: Vec<Vec<String>> = row
+        .iter()
+        .zip(widths)
+        .map(|(cell, width)| wrapped(cell, *width))
+        .collect();
+    let lines = cells.iter().map(Vec::len).max().unwrap_or(0);
+    for at in 0..lines {
+        let mut line = String::new();
+        for (cell, width) in cells.iter().zip(widths) {
+            let part = cell.get(at).map_or("", String::as_str);
+            line.push_str(part);
+            let rest = width.saturating_sub(length(part)) + GAP;
+            line.extend(std::iter::repeat_n(' ', rest));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    }
+}
+
+/// A cell in lines of at most `width`, broken at a space where there is one.
+fn wrapped(cell: &str, width: usize) -> Vec<String> {
+    let mut lines = Vec::new();
+    let mut left: Vec<char> = cell.chars().map(printable).collect();
+    while left.len() > width {
+        let space = left[..=width].iter().rposition(|&one| one == ' ');
+        let (at, skip) = match space {
+            Some(at) if at > 0 => (at, 1),
+            Some(_) | None => (width, 0),
+        };
+        let rest = left.split_off(at);
+        lines.push(left.into_iter().collect());
+        left = rest.into_iter().skip(skip).collect();
+    }
+    lines.push(left.into_iter().collect());
+    lines
+}
+
+/// Nothing that is printed moves the cursor.
+fn printable(letter: char) -> char {
+    if letter.is_control() { ' ' } else { letter }
+}
+
+fn length(text: &str) -> usize {
+    text.chars().count()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(cells: &[&str]) -> Vec<String> {
+        cells.iter().map(|&cell| cell.to_owned()).collect()
+    }
+
+    #[test]
+    fn columns_line_up() {
+        let text = table(&["a", "name"], &[row(&["1", "x"]), row(&["22", "y"])]);
+        assert_eq!(text, "a   name\n1   x\n22  y");
+        assert_eq!(table(&["a"], &[]), "a");
+    }
+
+    #[test]
+    fn a_wide_table_keeps_within_80_columns_and_loses_nothing() {
+        let long = "é".repeat(70);
+        let words = "some words that are many and go on and on for a while";
+        let text = table(&["one", "two"], &[row(&[&long, words])]);
+        assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
+        assert_eq!(text.chars().filter(|&one| one == 'é').count(), 70);
+        assert!(words.split(' ').all(|word| text.contains(word)));
+    }
+
+    #[test]
+    fn nothing_moves_the_cursor() {
+        assert_eq!(table(&["a"], &[row(&["x\u{1b}[2J"])]), "a\nx [2J");
+    }
+}
