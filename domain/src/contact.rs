@@ -192,7 +192,7 @@ impl Machine for Contact {
             Kind::Effect => ContactEntity::Effect(Effect::EMPTY),
             Kind::Customer => ContactEntity::Customer(Box::<Customer>::default()),
             Kind::Object => ContactEntity::Object(Box::<Object>::default()),
-            Kind::Directory => ContactEntity::Directory(DirectoryRow::EMPTY),
+            Kind::Directory => ContactEntity::Directory(Box::new(DirectoryRow::EMPTY)),
             Kind::Handoff | Kind::SpaceBudget | Kind::Feed => {
                 unreachable!("no command touches a {}", kind.name())
             }
@@ -223,7 +223,7 @@ impl Machine for Contact {
             (ContactEntity::Object(known), Event::ClaimAccepted(claim)) => known.claim(claim),
             (ContactEntity::Object(known), Event::LockTaken(lock)) => known.lock(lock),
             (ContactEntity::Object(known), Event::ClaimReleased(event)) => known.release(event),
-            (ContactEntity::Directory(row), Event::RowWritten(written)) => *row = *written,
+            (ContactEntity::Directory(row), Event::RowWritten(written)) => **row = *written,
             (
                 ContactEntity::Effect(_)
                 | ContactEntity::Customer(_)

@@ -25,7 +25,7 @@ pub enum ContactEntity {
     /// The outcome of an `Idempotency-Key`.
     Receipt(Box<Receipt>),
     /// Where an id we handed out leads.
-    Directory(DirectoryRow),
+    Directory(Box<DirectoryRow>),
 }
 
 impl ContactEntity {
