@@ -136,9 +136,11 @@ impl Config {
     /// What no single setting can be refused for.
     fn relations(&self) -> Result<(), String> {
         let limits = &self.limits;
-        if limits.commands_in_flight_per_group_max > limits.commands_in_flight_max {
+        // Else one space alone could leave no room for the next one's batch.
+        if limits.commands_in_flight_per_space_max + 500 > limits.commands_in_flight_max {
             return Err(
-                "[limits] commands_in_flight_per_group_max is above commands_in_flight_max"
+                "[limits] commands_in_flight_per_space_max leaves less than 500 of \
+                 commands_in_flight_max to others"
                     .to_owned(),
             );
         }

@@ -176,7 +176,7 @@ pub(crate) fn node_options(
         credits: CreditOptions {
             commands_max: size(config.limits.commands_in_flight_max),
             bytes_max: size(config.limits.bytes_in_flight_max),
-            group_commands_max: size(config.limits.commands_in_flight_per_group_max),
+            space_commands_max: size(config.limits.commands_in_flight_per_space_max),
         },
         commit_bytes_max: size(config.journal.commit_bytes_max),
         keeper: KeeperOptions {

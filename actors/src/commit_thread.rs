@@ -19,7 +19,7 @@ use crate::committer::{Committer, fail};
 use crate::keeper::Order;
 use crate::message::{Frame, Monotonic, ShardMessage};
 use crate::metrics::CommitMetrics;
-use crate::node::Failure;
+use crate::node::{Failure, fail as fail_node};
 use crate::placement::shard_of;
 use crate::readiness::Readiness;
 use crate::shard::Pressure;
@@ -247,7 +247,7 @@ impl<M: Machine> CommitThread<M> {
 
     fn fail(&self, cause: String) {
         tracing::error!(%cause, "the log cannot be written: the node goes down");
-        self.failure.send_replace(Some(Failure::Storage(cause)));
+        fail_node(&self.failure, Failure::Storage(cause));
     }
 
     /// After a failure everything that waits, or still comes, is told so.

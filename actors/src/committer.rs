@@ -36,8 +36,8 @@ pub struct Committer<M: Machine> {
     keeper: Keeper,
     notices: Notices<M::Notice>,
     history: Option<Feed>,
-    /// Truncation stopped where history stands; it goes on when this number of the feed moves.
-    held_back: Option<u64>,
+    /// Truncation stopped where history stands, and goes on when history does.
+    held_back: bool,
 }
 
 impl<M: Machine> fmt::Debug for Committer<M> {
@@ -67,7 +67,7 @@ impl<M: Machine> Committer<M> {
             keeper,
             notices,
             history: None,
-            held_back: None,
+            held_back: false,
         }
     }
 
@@ -158,16 +158,14 @@ impl<M: Machine> Committer<M> {
     /// # Errors
     /// When the log cannot be written; final.
     pub fn truncate(&mut self, keys_max: usize) -> Result<bool, LogError> {
-        if let (Some(held), Some(history)) = (self.held_back, &self.history)
-            && history.moved() != held
-        {
-            self.held_back = None;
+        if self.held_back && self.history.as_ref().is_some_and(Feed::has_moved) {
+            self.held_back = false;
             self.keeper.truncate_again();
         }
         let Some(mut positions) = self.keeper.take_truncation() else {
             return Ok(false);
         };
-        if let Some(history) = &self.history {
+        if let Some(history) = &mut self.history {
             self.held_back = history.hold_back(&mut positions);
         }
         let more = self.log.truncate(&positions, keys_max)?;

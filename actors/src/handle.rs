@@ -17,7 +17,7 @@ use crate::clock::NodeClock;
 use crate::credits::{Credits, OutOfCredits, Permit};
 pub use crate::message::Answer;
 use crate::message::{Monotonic, ShardMessage, Sink};
-use crate::placement::{group_of, partition_of};
+use crate::placement::partition_of;
 use crate::plan::{Numbered, Request, plan};
 use crate::readiness::Readiness;
 use crate::shard::Pressure;
@@ -153,11 +153,11 @@ impl<M: Machine> NodeHandle<M> {
         if entrance.pressure.journal_full.load(Ordering::Relaxed) {
             return Err(Refused::Overloaded { retry_after_s: 1 });
         }
-        let group = group_of(M::space(first));
+        let space = M::space(first);
         let permit = Arc::new(
             entrance
                 .credits
-                .take(group, commands.len(), bytes)
+                .take(space, commands.len(), bytes)
                 .map_err(refusal)?,
         );
         let nanos = u64::try_from(deadline.as_nanos()).unwrap_or(u64::MAX);
@@ -357,7 +357,7 @@ fn number<C>(commands: Vec<C>) -> Vec<Numbered<C>> {
 
 const fn refusal(reached: OutOfCredits) -> Refused {
     match reached {
-        OutOfCredits::Group => Refused::Busy { retry_after_s: 1 },
+        OutOfCredits::Space => Refused::Busy { retry_after_s: 1 },
         OutOfCredits::Node => Refused::Overloaded { retry_after_s: 1 },
     }
 }

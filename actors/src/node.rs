@@ -16,7 +16,7 @@ use crossbeam_channel::Sender;
 use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Machine;
 use interlock_storage::run_mark::RunMark;
-use interlock_storage::{GROUPS, Group, Log, LogError};
+use interlock_storage::{Log, LogError};
 use tokio::sync::{oneshot, watch};
 
 use crate::bus::{NoticeReader, Notices};
@@ -112,6 +112,17 @@ impl Failure {
     }
 }
 
+/// Takes the node down; the first cause is the one that is told.
+pub(crate) fn fail(failure: &watch::Sender<Option<Failure>>, cause: Failure) {
+    failure.send_if_modified(|told| {
+        let first = told.is_none();
+        if first {
+            *told = Some(cause);
+        }
+        first
+    });
+}
+
 /// What recovery found.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct RecoveryReport {
@@ -160,10 +171,7 @@ impl<M: Machine> Node<M> {
         options: NodeOptions,
     ) -> Result<Self, StartError> {
         let started = clock.mono();
-        let owned = log.acquire(&(0..GROUPS).map(Group).collect::<Vec<_>>())?;
-        if !options.accept_truncation {
-            parts::whole(&owned, mark.as_ref())?;
-        }
+        let owned = parts::acquire(&*log, options.accept_truncation, mark.as_ref())?;
         let pressure = Arc::new(Pressure::default());
         let readiness = Readiness::default();
         let (failure, failures) = watch::channel(None);

@@ -122,7 +122,7 @@ fn options() -> NodeOptions {
         credits: CreditOptions {
             commands_max: 2_000,
             bytes_max: 1_000_000,
-            group_commands_max: 1_000,
+            space_commands_max: 1_000,
         },
         commit_bytes_max: 100_000,
         notices_max: 10,

@@ -211,7 +211,7 @@ fn options(shards: u16) -> NodeOptions {
         credits: CreditOptions {
             commands_max: 1_000,
             bytes_max: 1_000_000,
-            group_commands_max: 1_000,
+            space_commands_max: 1_000,
         },
         commit_bytes_max: 100_000,
         notices_max: 10,

@@ -13,8 +13,9 @@ section! {
         bodies_bytes_max: u64 = integer(268_435_456, 16_777_216, 17_179_869_184),
         /// Commands inside the node at once.
         commands_in_flight_max: u64 = integer(65_536, 512, 4_194_304),
-        /// Commands inside the node at once of the spaces that share one of the 64 groups.
-        commands_in_flight_per_group_max: u64 = integer(32_768, 512, 4_194_304),
+        /// Commands inside the node at once of a space while no other has any. With others, each may
+        /// have an equal part of all, and never less than 500.
+        commands_in_flight_per_space_max: u64 = integer(32_768, 512, 4_194_304),
         /// Bytes of commands inside the node at once.
         bytes_in_flight_max: u64 = integer(268_435_456, 16_777_216, 17_179_869_184),
         /// Commands that one key may send a second on average; beyond it 429. A batch counts as many as

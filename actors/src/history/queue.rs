@@ -1,71 +1,61 @@
 //! Between the committer and the writer of history: a bounded queue one way, the position the other.
 //!
-//! Here: both ends and what they share. Bounds: bytes of commits and their number. The committer
-//! never drops anything: when the queue is full it waits before its next commit, which slows intake
-//! as a slow disk does. What a commit holds goes into the queue at once, also over the bound, so the
+//! Here: both ends. Bounds: bytes of commits, and their number. The committer never drops anything:
+//! when too much waits it waits too, before its next commit, which slows intake as a slow disk does.
+//! What one commit holds goes into the queue at once, also over the bound on bytes, so that the
 //! answers of that commit do not wait; the queue thus holds at most its bound and one commit.
 
-use std::collections::VecDeque;
 use std::fmt;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use crossbeam_channel::{Receiver, RecvTimeoutError, Sender};
 use interlock_storage::{Append, Positions, Sequence};
+use tokio::sync::watch;
 
-/// Appends that may wait, whatever their size: many small ones cost more than their bytes.
-const APPENDS_MAX: usize = 65_536;
-
-#[derive(Debug, Default)]
-struct State {
-    appends: VecDeque<Append>,
-    /// Those in the queue and those the writer has at hand.
-    waiting: usize,
-    bytes: usize,
-    /// The committer has ended: write what waits, then end.
-    closed: bool,
-    /// The writer has ended by a failure.
-    failed: Option<String>,
-    durable: Positions,
-    /// Moves with every change of `durable`.
-    moved: u64,
-}
-
-#[derive(Debug)]
-struct Shared {
-    bytes_max: usize,
-    state: Mutex<State>,
-    /// Something came in, or nothing will any more.
-    work: Condvar,
-    /// Something went, or the writer failed.
-    room: Condvar,
-}
-
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
+/// Appends that may wait, whatever their size.
+const APPENDS_MAX: usize = 16_384;
 
 /// The committer's end. Dropping it lets the writer come to its end.
 #[derive(Debug)]
 pub struct Feed {
-    shared: Arc<Shared>,
+    appends: Sender<Append>,
+    bytes: Arc<AtomicUsize>,
+    bytes_max: usize,
+    /// Told when something of the queue is packed; gone when the writer is.
+    room: Receiver<()>,
+    durable: watch::Receiver<Positions>,
 }
 
-/// The writer's end.
+/// The writer's end. Dropping it tells the committer that history can no longer be written.
 #[derive(Debug)]
 pub(crate) struct Intake {
-    shared: Arc<Shared>,
+    appends: Receiver<Append>,
+    bytes: Arc<AtomicUsize>,
+    room: Sender<()>,
+    durable: watch::Sender<Positions>,
 }
 
-/// History can no longer be written; the node goes down as it does for a failed commit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Lost(pub String);
+/// The writer of history has ended, which it does alone only when the log fails; the node goes down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Lost;
 
 impl fmt::Display for Lost {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "history cannot be written: {}", self.0)
+        f.write_str("history can no longer be written")
     }
+}
+
+/// What came in.
+#[derive(Debug)]
+pub(crate) enum Taken {
+    /// An append of a durable commit.
+    Append(Append),
+    /// Nothing, for as long as was waited.
+    Nothing,
+    /// Nothing, and nothing will.
+    End,
 }
 
 /// What waits now, for metrics.
@@ -77,121 +67,161 @@ pub(crate) struct Waiting {
 
 /// A queue of at most `bytes_max` bytes and one commit; `durable` is what history has at the start.
 pub(crate) fn queue(bytes_max: usize, durable: Positions) -> (Feed, Intake) {
-    let state = State {
-        durable,
-        ..State::default()
-    };
-    let shared = Arc::new(Shared {
-        bytes_max,
-        state: Mutex::new(state),
-        work: Condvar::new(),
-        room: Condvar::new(),
-    });
+    let (sender, receiver) = crossbeam_channel::bounded(APPENDS_MAX);
+    let (told, room) = crossbeam_channel::bounded(1);
+    let (reached, durable) = watch::channel(durable);
+    let bytes = Arc::new(AtomicUsize::new(0));
     let feed = Feed {
-        shared: Arc::clone(&shared),
+        appends: sender,
+        bytes: Arc::clone(&bytes),
+        bytes_max,
+        room,
+        durable,
     };
-    (feed, Intake { shared })
+    let intake = Intake {
+        appends: receiver,
+        bytes,
+        room: told,
+        durable: reached,
+    };
+    (feed, intake)
 }
 
 impl Feed {
-    /// Hands over the appends of a durable commit; never waits.
+    /// Hands over the appends of a durable commit; waits only when very many wait already.
     pub(crate) fn push(&self, appends: Vec<Append>) {
-        let mut state = self.shared.lock();
         for append in appends {
-            state.waiting += 1;
-            state.bytes += append.records.len();
-            state.appends.push_back(append);
+            self.bytes.fetch_add(append.records.len(), Ordering::AcqRel);
+            // It fails when the writer has ended, which the committer learns before its next commit.
+            self.appends.send(append).ok();
         }
-        drop(state);
-        self.shared.work.notify_one();
     }
 
-    /// Waits until the queue is within its bounds.
+    /// Waits until the queue is within its bound.
     ///
     /// # Errors
-    /// When the writer has failed.
+    /// When the writer has ended.
     pub(crate) fn wait_for_room(&self) -> Result<(), Lost> {
-        let mut state = self.shared.lock();
-        loop {
-            if let Some(why) = &state.failed {
-                return Err(Lost(why.clone()));
-            }
-            if state.bytes <= self.shared.bytes_max && state.waiting <= APPENDS_MAX {
-                return Ok(());
-            }
-            let waited = self.shared.room.wait(state);
-            state = waited.unwrap_or_else(PoisonError::into_inner);
+        while self.bytes.load(Ordering::Acquire) > self.bytes_max {
+            self.room.recv().map_err(|_| Lost)?;
+        }
+        match self.room.try_recv() {
+            Err(crossbeam_channel::TryRecvError::Disconnected) => Err(Lost),
+            Ok(()) | Err(crossbeam_channel::TryRecvError::Empty) => Ok(()),
         }
     }
 
-    /// Lowers positions to what history has; answers a number that moves when it has more, where
-    /// that held something back.
-    pub(crate) fn hold_back(&self, positions: &mut Positions) -> Option<u64> {
-        let state = self.shared.lock();
-        let mut held = None;
+    /// Lowers positions to what history has; answers whether that held anything back.
+    pub(crate) fn hold_back(&mut self, positions: &mut Positions) -> bool {
+        let durable = self.durable.borrow_and_update();
+        let mut held = false;
         for (group, position) in positions {
-            let taken: Sequence = state.durable.get(group).copied().unwrap_or_default();
-            if *position > taken {
-                *position = taken;
-                held = Some(state.moved);
-            }
+            let taken: Sequence = durable.get(group).copied().unwrap_or_default();
+            held |= *position > taken;
+            *position = taken.min(*position);
         }
         held
     }
 
-    /// The number that moves when history has more.
-    pub(crate) fn moved(&self) -> u64 {
-        self.shared.lock().moved
-    }
-}
-
-impl Drop for Feed {
-    fn drop(&mut self) {
-        self.shared.lock().closed = true;
-        self.shared.work.notify_one();
+    /// Has history more than when it last held something back?
+    pub(crate) fn has_moved(&self) -> bool {
+        self.durable.has_changed().unwrap_or(false)
     }
 }
 
 impl Intake {
-    /// What waits, and whether more may come; waits for it at most `patience`. It counts until
-    /// [`Self::done`].
-    pub(crate) fn take(&self, patience: Duration) -> (VecDeque<Append>, bool) {
-        let state = self.shared.lock();
-        let idle = |state: &mut State| state.appends.is_empty() && !state.closed;
-        let waited = self.shared.work.wait_timeout_while(state, patience, idle);
-        let (mut state, _) = waited.unwrap_or_else(PoisonError::into_inner);
-        let open = !state.closed;
-        (std::mem::take(&mut state.appends), open)
+    /// The next append; waits for it at most `patience`. It counts until [`Self::done`].
+    pub(crate) fn take(&self, patience: Duration) -> Taken {
+        match self.appends.recv_timeout(patience) {
+            Ok(append) => Taken::Append(append),
+            Err(RecvTimeoutError::Timeout) => Taken::Nothing,
+            Err(RecvTimeoutError::Disconnected) => Taken::End,
+        }
     }
 
     /// An append that was taken is packed.
     pub(crate) fn done(&self, append: &Append) {
-        let mut state = self.shared.lock();
-        state.waiting -= 1;
-        state.bytes -= append.records.len();
-        drop(state);
-        self.shared.room.notify_one();
+        self.bytes.fetch_sub(append.records.len(), Ordering::AcqRel);
+        // When it is full the committer is told already.
+        self.room.try_send(()).ok();
     }
 
     /// History has come this far, durably.
     pub(crate) fn reached(&self, durable: &Positions) {
-        let mut state = self.shared.lock();
-        state.durable.clone_from(durable);
-        state.moved += 1;
-    }
-
-    /// The writer ends with a failure.
-    pub(crate) fn fail(&self, why: &str) {
-        self.shared.lock().failed = Some(why.to_owned());
-        self.shared.room.notify_one();
+        self.durable.send_replace(durable.clone());
     }
 
     /// What waits now.
     pub(crate) fn waiting(&self) -> Waiting {
-        let state = self.shared.lock();
         Waiting {
-            appends: state.waiting,
-            bytes: state.bytes,
+            appends: self.appends.len(),
+            bytes: self.bytes.load(Ordering::Acquire),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_storage::{Epoch, Group};
+
+    use super::*;
+
+    fn append(sequence: u64) -> Append {
+        Append {
+            group: Group(1),
+            epoch: Epoch(1),
+            sequence: Sequence(sequence),
+            partitions: Vec::new(),
+            records: vec![0; 10],
+        }
+    }
+
+    /// Over its bound the queue makes the committer wait until the writer has packed enough.
+    #[test]
+    fn a_full_queue_waits_for_the_writer() {
+        let (feed, intake) = queue(15, Positions::new());
+        feed.push(vec![append(1)]);
+        assert_eq!(feed.wait_for_room(), Ok(()));
+        feed.push(vec![append(2)]);
+        assert_eq!(intake.waiting().bytes, 20);
+        let (told, tells) = crossbeam_channel::bounded(2);
+        std::thread::scope(|scope| {
+            scope.spawn(move || {
+                assert_eq!(feed.wait_for_room(), Ok(()));
+                told.send(feed).expect("somebody listens");
+            });
+            assert!(tells.try_recv().is_err(), "nothing is packed");
+            let Taken::Append(first) = intake.take(Duration::from_secs(10)) else {
+                panic!("two wait");
+            };
+            intake.done(&first);
+            let feed = tells.recv().expect("there is room now");
+            drop(feed);
+        });
+        assert!(matches!(intake.take(Duration::ZERO), Taken::Append(_)));
+        assert!(matches!(intake.take(Duration::ZERO), Taken::End));
+    }
+
+    #[test]
+    fn a_writer_that_ends_is_noticed() {
+        let (feed, intake) = queue(5, Positions::new());
+        feed.push(vec![append(1)]);
+        drop(intake);
+        assert_eq!(feed.wait_for_room(), Err(Lost));
+    }
+
+    #[test]
+    fn truncation_waits_for_history() {
+        let (mut feed, intake) = queue(5, Positions::from([(Group(1), Sequence(3))]));
+        let mut wanted = Positions::from([(Group(1), Sequence(5)), (Group(2), Sequence(1))]);
+        assert!(feed.hold_back(&mut wanted));
+        let held = Positions::from([(Group(1), Sequence(3)), (Group(2), Sequence(0))]);
+        assert_eq!(wanted, held);
+        assert!(!feed.has_moved());
+        intake.reached(&Positions::from([(Group(1), Sequence(5))]));
+        assert!(feed.has_moved());
+        let mut wanted = Positions::from([(Group(1), Sequence(5))]);
+        assert!(!feed.hold_back(&mut wanted));
+        assert_eq!(wanted, Positions::from([(Group(1), Sequence(5))]));
     }
 }

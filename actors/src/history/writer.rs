@@ -15,11 +15,12 @@ use interlock_domain::machine::Machine;
 use interlock_storage::{Log, LogError, Owned, Positions, Sequence};
 use tokio::sync::watch;
 
+use super::queue::Taken;
 use super::{HistoryOptions, Intake, Projector, first_kept};
 use crate::clock::NodeClock;
 use crate::message::Monotonic;
 use crate::metrics::HistoryMetrics;
-use crate::node::Failure;
+use crate::node::{Failure, fail};
 use crate::readiness::Readiness;
 
 /// Bytes of rows that are written at once, without waiting for the interval.
@@ -61,8 +62,7 @@ impl<M: Machine> Writer<M> {
             Err(_) => Failure::Bug("the writer of history panicked".to_owned()),
         };
         tracing::error!(?failure, "history cannot go on: the node goes down");
-        self.intake.fail(failure.text());
-        self.failure.send_replace(Some(failure));
+        fail(&self.failure, failure);
     }
 
     fn work(&self) -> Result<(), Failure> {
@@ -78,22 +78,19 @@ impl<M: Machine> Writer<M> {
                 true => self.interval_left(wrote),
                 false => LOOK,
             };
-            let (appends, open) = self.intake.take(patience);
-            for append in appends {
-                let at = (append.group, append.sequence);
-                let taken = projector.take::<M>(at.0, at.1, &append.records);
+            let taken = self.intake.take(patience);
+            let is_end = matches!(taken, Taken::End);
+            if let Taken::Append(append) = taken {
+                let packed = projector.take::<M>(append.group, append.sequence, &append.records);
                 self.intake.done(&append);
-                taken.map_err(unread)?;
-                if projector.waiting_bytes() >= WRITE_BYTES {
-                    self.write(&mut projector).map_err(unwritten)?;
-                    wrote = self.clock.mono();
-                }
+                packed.map_err(unread)?;
             }
-            if !open || (projector.is_behind() && self.interval_left(wrote).is_zero()) {
+            let is_due = projector.is_behind() && self.interval_left(wrote).is_zero();
+            if is_end || is_due || projector.waiting_bytes() >= WRITE_BYTES {
                 self.write(&mut projector).map_err(unwritten)?;
                 wrote = self.clock.mono();
             }
-            if !open {
+            if is_end {
                 return Ok(());
             }
             if self.is_time(&mut looked, LOOK.as_nanos()) {

@@ -13,7 +13,7 @@ use interlock_domain::ids::IdStream;
 use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Machine;
 use interlock_storage::run_mark::RunMark;
-use interlock_storage::{Log, LogError, Owned};
+use interlock_storage::{GROUPS, Group, Log, LogError, Owned};
 use tokio::sync::watch;
 
 use super::{Failure, NodeOptions, StartError};
@@ -31,9 +31,22 @@ use crate::readiness::Readiness;
 use crate::shard::{Pressure, Shard};
 use crate::shard_actor::{Deliver, Peers, ShardActor};
 
+/// Takes every group, unless the log has lost something that the last run marked as durable.
+pub(super) fn acquire(
+    log: &dyn Log,
+    accept_truncation: bool,
+    mark: Option<&RunMark>,
+) -> Result<Vec<Owned>, StartError> {
+    let owned = log.acquire(&(0..GROUPS).map(Group).collect::<Vec<_>>())?;
+    if !accept_truncation {
+        whole(&owned, mark)?;
+    }
+    Ok(owned)
+}
+
 /// Does the log have everything that the last run marked as durable? A file that was cut at a place
 /// the engine takes for its end opens without a complaint.
-pub(super) fn whole(owned: &[Owned], mark: Option<&RunMark>) -> Result<(), StartError> {
+fn whole(owned: &[Owned], mark: Option<&RunMark>) -> Result<(), StartError> {
     let Some(last) = mark.and_then(RunMark::last) else {
         return Ok(());
     };
