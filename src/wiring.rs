@@ -172,6 +172,7 @@ pub(crate) fn node_options(
         slice_entities_max: size(config.snapshots.slice_entities_max),
         sweep_entities_max: size(config.shards.sweep_entities_max),
         entities_per_space_max: config.memory.entities_per_space_max,
+        entities_per_part_max: config.limits.receipts_per_source_max,
         sweep_interval: Duration::from_millis(config.shards.sweep_interval_ms),
         credits: CreditOptions {
             commands_max: size(config.limits.commands_in_flight_max),

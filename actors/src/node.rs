@@ -49,6 +49,8 @@ pub struct NodeOptions {
     pub sweep_entities_max: usize,
     /// Entities a space may have; above it nothing new is reserved.
     pub entities_per_space_max: u64,
+    /// Entities a part of a space may have, where the product has parts (a source's receipts).
+    pub entities_per_part_max: u64,
     /// Time between sweeps of a shard.
     pub sweep_interval: Duration,
     /// Bounds at the entrance.
@@ -390,6 +392,7 @@ impl NodeOptions {
             sweep_entities_max: self.sweep_entities_max,
             entities_per_space_max: (self.entities_per_space_max / self.shards as u64)
                 .cast_signed(),
+            entities_per_part_max: (self.entities_per_part_max / self.shards as u64).cast_signed(),
         }
     }
 }

@@ -11,7 +11,7 @@ mod decide;
 mod scan;
 mod sweep;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
@@ -23,8 +23,8 @@ use interlock_domain::time::Timestamp;
 use interlock_storage::{Partition as PartitionId, SnapshotSlice};
 
 use crate::message::{Frame, Monotonic, Return, Seal, ShardMessage, Transaction};
-use crate::partition::Partition;
-use crate::placement::KeyHasher;
+use crate::partition::{Found, Partition};
+use crate::placement::{KeyHasher, Place};
 use crate::record::RecordEncoder;
 use crate::stats::Stats;
 
@@ -49,6 +49,8 @@ pub struct ShardOptions {
     pub sweep_entities_max: usize,
     /// This shard's share of the entities a space may have; keyed hashes spread them evenly.
     pub entities_per_space_max: i64,
+    /// This shard's share of the entities a part of a space may have, where the product has parts.
+    pub entities_per_part_max: i64,
 }
 
 /// What a space's commands are decided with.
@@ -78,6 +80,8 @@ pub struct Shard<M: Machine> {
     spaces: HashMap<SpaceId, Space<M>, KeyHasher>,
     /// Entities at home here, by space.
     entities: HashMap<SpaceId, i64, KeyHasher>,
+    /// Those of them that count for a part of their space, by part; only parts that have some.
+    parts: BTreeMap<(SpaceId, u32), i64>,
     /// Transactions that arrived and were not looked at yet; bounded by the credits.
     inbox: VecDeque<Box<Transaction<M>>>,
     /// Transactions that were handed the entity they waited for; they go before the inbox.
@@ -137,6 +141,7 @@ impl<M: Machine> Shard<M> {
             partitions: std::iter::repeat_with(|| None).take(PARTITIONS).collect(),
             spaces: HashMap::default(),
             entities: HashMap::default(),
+            parts: BTreeMap::new(),
             inbox: VecDeque::new(),
             ready: VecDeque::new(),
             frame: Frame::default(),
@@ -280,17 +285,36 @@ impl<M: Machine> Shard<M> {
             self.partitions[at].is_none(),
             "a partition is adopted before anything is decided or written of it"
         );
-        partition.each_home(&mut |key, _, _| {
-            self.stats.count(key.kind, 1);
-            *self.entities.entry(key.space).or_insert(0) += 1;
-        });
+        partition.each_home(&mut |key, _, entity| self.count(key, M::part(entity), 1));
         self.partitions[at] = Some(partition);
     }
 
     /// Counts an entity gained or lost at home.
-    fn count(&mut self, key: &EntityKey, change: i64) {
+    fn count(&mut self, key: &EntityKey, part: Option<u32>, change: i64) {
         self.stats.count(key.kind, change);
         *self.entities.entry(key.space).or_insert(0) += change;
+        if let Some(part) = part {
+            let count = self.parts.entry((key.space, part)).or_insert(0);
+            *count += change;
+            if *count == 0 {
+                self.parts.remove(&(key.space, part));
+            }
+        }
+    }
+
+    /// Counts an entity that was created at home, or came home with its first event.
+    fn count_new(&mut self, place: &Place) {
+        let part = match self.find(place) {
+            Found::Home(entity, _) => M::part(entity),
+            Found::Absent(_) | Found::Lent => None,
+        };
+        self.count(&place.key, part, 1);
+    }
+
+    /// Entities at home here that count for a part, by space and part: for checkers.
+    #[must_use]
+    pub const fn parts(&self) -> &BTreeMap<(SpaceId, u32), i64> {
+        &self.parts
     }
 
     fn partition(&mut self, id: PartitionId) -> &mut Partition<M> {

@@ -1,7 +1,8 @@
 //! History over whole nodes and over random crashes: of every acknowledged command there is one note,
 //! in the journal or in history, whatever was truncated meanwhile.
 //!
-//! The machine counts tickets; a command's note is its ticket.
+//! Also here, over the same nodes: the bound of a part of a space. The machine keeps tickets; a
+//! command's note is its ticket.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -28,6 +29,11 @@ use interlock_storage::{
 const SPACE: SpaceId = SpaceId([3; 16]);
 const DAY_MS: i64 = 24 * 3_600 * 1_000;
 const NOON: Timestamp = Timestamp(20_000 * DAY_MS + DAY_MS / 2);
+
+/// The reply where the part is full.
+const REFUSED: u64 = u64::MAX;
+/// A ticket from here on is an entity's last: a sweep purges it.
+const LAST: u64 = 1_000_000;
 
 #[derive(Debug, PartialEq)]
 struct Tickets;
@@ -68,13 +74,29 @@ impl Machine for Tickets {
         [key].into_iter().collect()
     }
 
-    fn decide(_: &Entities<'_, u64>, ticket: &u64, _: &mut Context<'_, Rules>) -> Decision<Self> {
+    fn decide(
+        entities: &Entities<'_, u64>,
+        ticket: &u64,
+        context: &mut Context<'_, Rules>,
+    ) -> Decision<Self> {
+        let key = Self::keys(ticket)[0];
+        if context.part_full && entities.get(&key).is_none() {
+            return Decision::read(REFUSED);
+        }
         Decision {
-            events: [(Self::keys(ticket)[0], *ticket)].into_iter().collect(),
+            events: [(key, *ticket)].into_iter().collect(),
             reply: *ticket,
             note: Some(*ticket),
             notices: Vec::new(),
         }
+    }
+
+    fn part(_: &u64) -> Option<u32> {
+        Some(5)
+    }
+
+    fn adds_to(_: &u64) -> Option<u32> {
+        Some(5)
     }
 
     fn empty(_: Kind) -> u64 {
@@ -85,12 +107,12 @@ impl Machine for Tickets {
         *entity = *event;
     }
 
-    fn due(_: &u64) -> Option<Timestamp> {
-        None
+    fn due(entity: &u64) -> Option<Timestamp> {
+        (*entity >= LAST).then_some(NOON)
     }
 
     fn sweep(_: &u64, _: Timestamp) -> Sweep<u64> {
-        Sweep::Keep
+        Sweep::Purge
     }
 
     fn check(_: &u64) -> Result<(), Broken> {
@@ -118,6 +140,7 @@ fn options() -> NodeOptions {
         slice_entities_max: 10,
         sweep_entities_max: 10,
         entities_per_space_max: 1_000,
+        entities_per_part_max: 1_000,
         sweep_interval: Duration::from_millis(20),
         credits: CreditOptions {
             commands_max: 2_000,
@@ -146,21 +169,25 @@ fn options() -> NodeOptions {
 }
 
 fn start(log: &Arc<dyn Log>, clock: &NodeClock) -> Node<Tickets> {
+    start_with(log, clock, options())
+}
+
+fn start_with(log: &Arc<dyn Log>, clock: &NodeClock, options: NodeOptions) -> Node<Tickets> {
     let policies = vec![(SPACE, Arc::new(Rules))];
-    Node::start(Arc::clone(log), policies, clock.clone(), None, options()).expect("it starts")
+    Node::start(Arc::clone(log), policies, clock.clone(), None, options).expect("it starts")
 }
 
 /// Asks for tickets and answers those that were acknowledged.
-async fn ask(node: &Node<Tickets>, tickets: std::ops::Range<u64>) -> Vec<u64> {
+async fn ask(node: &Node<Tickets>, tickets: impl IntoIterator<Item = u64>) -> Vec<u64> {
     let submission = Submission {
-        commands: tickets.collect(),
+        commands: tickets.into_iter().collect(),
         policy: Arc::new(Rules),
         deadline: Duration::from_secs(30),
         bytes: 100,
     };
     let answers = node.handle().submit(submission).await.unwrap_or_default();
     let acknowledged = answers.into_iter().filter_map(|answer| match answer {
-        Answer::Decided(ticket) => Some(ticket),
+        Answer::Decided(ticket) => (ticket != REFUSED).then_some(ticket),
         Answer::NotDecided(_) | Answer::Broken | Answer::Busy | Answer::Unavailable => None,
     });
     acknowledged.collect()
@@ -271,6 +298,36 @@ fn a_crash_loses_no_note() {
             each_once(&disk, &acknowledged, &format!("round {round}"));
         }
         assert_eq!(acknowledged.len() as u64, next, "no commit failed");
+    });
+}
+
+/// What counts for a part is counted on creation, after a restart and on a purge.
+#[test]
+fn a_part_of_a_space_has_a_bound() {
+    let log: Arc<dyn Log> = Arc::new(MemoryLog::new());
+    let clock = NodeClock::test(NOON);
+    let few = NodeOptions {
+        entities_per_part_max: 10,
+        ..options()
+    };
+    actix::System::new().block_on(async {
+        let node = start_with(&log, &clock, few);
+        let kept: BTreeSet<u64> = ask(&node, 0..40).await.into_iter().collect();
+        assert_eq!(kept.len(), 10, "five on each of two shards");
+        node.stop(Duration::from_secs(10)).await;
+        let node = start_with(&log, &clock, few);
+        let again: BTreeSet<u64> = ask(&node, 0..40).await.into_iter().collect();
+        assert_eq!(again, kept, "what is there goes on, nothing comes");
+        let first = *kept.first().expect("ten are kept");
+        assert_eq!(ask(&node, [LAST + first]).await, [LAST + first]);
+        assert!(node.handle().sweep_all().await);
+        let new: Vec<u64> = (0..40).filter(|ticket| !kept.contains(ticket)).collect();
+        assert_eq!(
+            ask(&node, new).await.len(),
+            1,
+            "in the place of the purged one"
+        );
+        node.stop(Duration::from_secs(10)).await;
     });
 }
 

@@ -207,6 +207,7 @@ fn options(shards: u16) -> NodeOptions {
         slice_entities_max: 10,
         sweep_entities_max: 10,
         entities_per_space_max: 1_000,
+        entities_per_part_max: 1_000,
         sweep_interval: Duration::from_millis(20),
         credits: CreditOptions {
             commands_max: 1_000,

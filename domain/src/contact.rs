@@ -161,6 +161,9 @@ impl Machine for Contact {
         if let Some(reply) = receipt::repeated(entities, command, context.now) {
             return Decision::read(reply);
         }
+        if context.part_full && receipt::is_one_too_many(entities, command) {
+            return Decision::read(Reply::TooManyKeys);
+        }
         let mut decision = match &command.body {
             Body::Check(body) => check::decide(entities, command, body, context),
             Body::ReserveEffect(body) => reserve_effect::decide(entities, command, body, context),
@@ -233,6 +236,15 @@ impl Machine for Contact {
                 _,
             ) => unreachable!("an event of another kind of entity"),
         }
+    }
+
+    /// A receipt counts for its source.
+    fn part(entity: &ContactEntity) -> Option<u32> {
+        entity.as_receipt().map(|receipt| receipt.source.0)
+    }
+
+    fn adds_to(command: &Command) -> Option<u32> {
+        command.receipt.map(|_| command.source.0)
     }
 
     fn due(entity: &ContactEntity) -> Option<Timestamp> {

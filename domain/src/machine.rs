@@ -78,6 +78,19 @@ pub trait Machine: Sized + Send + Sync + 'static {
     /// Applies an event. Called right after the decision and again in replay.
     fn apply(entity: &mut Self::Entity, event: &Self::Event);
 
+    /// The part of its space that an entity counts for, where the product bounds what one part may
+    /// have; never changes while the entity lives.
+    #[must_use]
+    fn part(_entity: &Self::Entity) -> Option<u32> {
+        None
+    }
+
+    /// The part that a command may add an entity to; [`Context::part_full`] is about it.
+    #[must_use]
+    fn adds_to(_command: &Self::Command) -> Option<u32> {
+        None
+    }
+
     /// When a sweep should look at the entity again; `None` when never.
     fn due(entity: &Self::Entity) -> Option<Timestamp>;
 
@@ -175,6 +188,8 @@ pub struct Context<'a, P> {
     pub policy: &'a P,
     /// Memory is above its bound: nothing new is reserved; settles, releases and lifts go on.
     pub full: bool,
+    /// The part that the command adds to has as many entities as it may have.
+    pub part_full: bool,
     /// The wall clock disagrees with node time: purposes that fail closed wait, nothing is signed.
     pub clock_suspect: bool,
 }

@@ -24,6 +24,10 @@ section! {
         /// Seconds of that rate that a key may send at once after a pause. A batch that is larger goes
         /// when the key has nothing to wait for, and what it took is waited for afterwards.
         burst_per_key_s: u64 = integer(1, 1, 3_600),
+        /// Outcomes of idempotency keys that the node keeps for one source of a space. Each is kept for
+        /// 24 hours; above it requests with a new key are answered 429. Those that free something go
+        /// on.
+        receipts_per_source_max: u64 = integer(10_000_000, 1_000, 1_000_000_000),
         /// Notices kept in memory for readers of a stream; a reader that is further behind goes on
         /// from the log.
         notices_max: u64 = integer(65_536, 1_024, 4_194_304),

@@ -70,7 +70,7 @@ impl<M: Machine> Shard<M> {
             Home::Stays { born } => {
                 self.on_loan -= 1;
                 if born {
-                    self.count(&place.key, 1);
+                    self.count_new(&place);
                 }
             }
         }

@@ -46,6 +46,7 @@ struct Bench<'a, M: Machine> {
     space: SpaceId,
     policy: &'a M::Policy,
     full: bool,
+    part_full: bool,
 }
 
 impl<M: Machine> Shard<M> {
@@ -73,12 +74,14 @@ impl<M: Machine> Shard<M> {
                 continue;
             }
             let full = self.is_full(space);
+            let part_full = self.is_part_full(space, &item.command);
             let bench = Bench {
                 places,
                 held,
                 space: *space,
                 policy: &policy,
                 full,
+                part_full,
             };
             let answer = self.decide_item(bench, &item);
             self.frame.answer(item.reply_to, answer);
@@ -107,14 +110,15 @@ impl<M: Machine> Shard<M> {
             frame,
             ..
         } = self;
-        let (now, full, policy) = (*now, bench.full, bench.policy);
+        let (now, policy) = (*now, bench.policy);
         let decided = catch_unwind(AssertUnwindSafe(|| {
             let (entities, sighted) = look(partitions, &bench, item);
             let mut context = Context {
                 now,
                 ids,
                 policy,
-                full,
+                full: bench.full,
+                part_full: bench.part_full,
                 clock_suspect,
             };
             let decision = M::decide(&entities, &item.command, &mut context);
@@ -139,6 +143,15 @@ impl<M: Machine> Shard<M> {
                 .is_some_and(|&count| count >= self.options.entities_per_space_max)
     }
 
+    /// Has the part that the command adds to as much as it may have?
+    fn is_part_full(&self, space: &SpaceId, command: &M::Command) -> bool {
+        let Some(part) = M::adds_to(command) else {
+            return false;
+        };
+        let count = self.parts.get(&(*space, part));
+        count.is_some_and(|&count| count >= self.options.entities_per_part_max)
+    }
+
     /// Applies a decision whose record is in the frame. From here on a panic stops the process.
     fn apply(
         &mut self,
@@ -151,9 +164,10 @@ impl<M: Machine> Shard<M> {
             match bench.held.get_mut(at) {
                 Some(held) => apply_held(held, *step, event, key.kind),
                 None => {
-                    let partition = bench.places[at].partition;
-                    if self.partition(partition).apply(key, step.version, event) {
-                        self.count(key, 1);
+                    let place = &bench.places[at];
+                    let partition = self.partition(place.partition);
+                    if partition.apply(key, step.version, event) {
+                        self.count_new(place);
                     }
                 }
             }

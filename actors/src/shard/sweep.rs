@@ -91,6 +91,7 @@ impl<M: Machine> Shard<M> {
         if M::due(entity).is_none_or(|due| due > self.now) {
             return;
         }
+        let part = M::part(entity);
         match M::sweep(entity, self.now) {
             Sweep::Keep => {}
             Sweep::Event(event) => {
@@ -105,7 +106,7 @@ impl<M: Machine> Shard<M> {
                 self.sweep_record(&place, version + 1, Change::Purged, None);
                 self.partition(place.partition).purge(&key, version + 1);
                 self.stats.purged += 1;
-                self.count(&key, -1);
+                self.count(&key, part, -1);
             }
         }
     }

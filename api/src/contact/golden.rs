@@ -157,6 +157,7 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
         | Reply::Conflict
         | Reply::NotFound
         | Reply::Capacity
+        | Reply::TooManyKeys
         | Reply::Undeclared(_) => panic!("{reply:?} has no body of its own"),
     };
     (status, body)

@@ -31,6 +31,13 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
              this again later",
         )
         .retry_after(limits.retry_after_s),
+        Reply::TooManyKeys => Failure::new(
+            Code::RateLimited,
+            "the source has as many `Idempotency-Key`s remembered as it may have; wait until the oldest, \
+             at most 24 hours old, are forgotten, or let the operator raise [limits] \
+             receipts_per_source_max",
+        )
+        .retry_after(limits.retry_after_s),
         Reply::Undeclared(member) => undeclared(*member),
         // Another command's answer: a bug of ours.
         Reply::Check(_)

@@ -127,6 +127,7 @@ impl World {
             ids,
             policy,
             full,
+            part_full: false,
             clock_suspect: false,
         };
         let decision = Contact::decide(&Entities::new(views.collect()), command, &mut context);

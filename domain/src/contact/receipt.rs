@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contact::command::{Command, ReceiptRef};
+use crate::contact::command::{Body, Command, ReceiptRef};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
 use crate::contact::name::{PurposeId, SourceId};
@@ -155,6 +155,32 @@ pub(super) fn keep(
     decision.events.push((entity(command, receipt), event));
 }
 
+/// Would the command keep another outcome of a source that keeps as many as it may? What frees
+/// something goes on: it is needed to get out of a shortage.
+pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &Command) -> bool {
+    let Some(receipt) = command.receipt else {
+        return false;
+    };
+    let frees = match command.body {
+        Body::SettleEffect(_)
+        | Body::DeclareEffect(_)
+        | Body::LiftSuppression(_)
+        | Body::ReleaseClaim(_) => true,
+        Body::Check(_)
+        | Body::ReserveEffect(_)
+        | Body::DeclareContactMade(_)
+        | Body::AddSuppression(_)
+        | Body::ObserveMessage(_)
+        | Body::ClaimTarget(_)
+        | Body::ObserveOwner(_)
+        | Body::LockTask(_)
+        | Body::FindClaim(_)
+        | Body::Advise(_)
+        | Body::Show(_) => false,
+    };
+    !frees && entities.get(&entity(command, receipt)).is_none()
+}
+
 fn entity(command: &Command, receipt: ReceiptRef) -> EntityKey {
     key(command.space, Kind::Receipt, receipt.hash)
 }
@@ -177,6 +203,7 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         Reply::Conflict
         | Reply::NotFound
         | Reply::Capacity
+        | Reply::TooManyKeys
         | Reply::Undeclared(_)
         | Reply::Found(_)
         | Reply::Advice(_)

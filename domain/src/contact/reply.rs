@@ -48,6 +48,8 @@ pub enum Reply {
     NotFound,
     /// 503 `capacity`: memory is above its bound and nothing new is reserved.
     Capacity,
+    /// 429 `rate_limited`: the source keeps as many outcomes of idempotency keys as it may.
+    TooManyKeys,
     /// 422 `invalid_input`: a newer policy no longer declares the name of this member.
     Undeclared(Member),
 }
@@ -78,6 +80,7 @@ impl Reply {
             Self::Conflict => ("refused", "idempotency_conflict"),
             Self::NotFound => ("refused", "not_found"),
             Self::Capacity => ("refused", "capacity"),
+            Self::TooManyKeys => ("refused", "too_many_keys"),
             Self::Undeclared(member) => ("undeclared", member.name()),
         }
     }

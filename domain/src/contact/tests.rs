@@ -55,6 +55,7 @@ struct World {
     policy: Policy,
     now: Timestamp,
     full: bool,
+    part_full: bool,
     clock_suspect: bool,
     ids: IdStream,
     entities: BTreeMap<EntityKey, (u64, ContactEntity)>,
@@ -73,6 +74,7 @@ impl World {
             policy,
             now: NOON,
             full: false,
+            part_full: false,
             clock_suspect: false,
             ids: IdStream::new([1; 32]),
             entities: BTreeMap::new(),
@@ -128,6 +130,7 @@ impl World {
             ids: &mut self.ids,
             policy: &self.policy,
             full: self.full,
+            part_full: self.part_full,
             clock_suspect: self.clock_suspect,
         };
         Contact::decide(&Entities::new(views), command, &mut context)

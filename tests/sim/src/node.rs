@@ -64,6 +64,7 @@ impl<M: Machine> Node<M> {
                 slice_entities_max: small(random.range(1..=habits.slice_max)),
                 sweep_entities_max: small(random.range(1..=habits.sweep_max)),
                 entities_per_space_max: i64::MAX,
+                entities_per_part_max: i64::MAX,
             };
             Shard::new(
                 options,

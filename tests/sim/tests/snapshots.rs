@@ -28,6 +28,7 @@ fn shard(index: u16) -> Shard<Counters> {
         slice_entities_max: 1,
         sweep_entities_max: 10,
         entities_per_space_max: i64::MAX,
+        entities_per_part_max: i64::MAX,
     };
     let pressure = Arc::new(Pressure::default());
     Shard::new(options, IdStream::new([1; 32]), pressure)

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::{HOUR_S, World, decided, is_check, through_postcard};
+use crate::contact::Contact;
 use crate::contact::command::{Command, Settlement};
 use crate::contact::event::Event;
 use crate::contact::fixture::{
@@ -14,6 +15,7 @@ use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::receipt::{Receipt, Stored};
 use crate::contact::reply::Reply;
 use crate::key::Kind;
+use crate::machine::Machine;
 
 /// One command of each kind that is answered with 2xx or 409, in an order that allows each.
 fn kept() -> Vec<Command> {
@@ -124,6 +126,32 @@ fn what_a_client_may_mend_is_not_kept() {
         matches!(world.run(&missing), Reply::Effect(_)),
         "the effect is there now"
     );
+}
+
+/// At the bound of a source nothing new is kept for it; what it has is answered, and what frees
+/// something goes on.
+#[test]
+fn a_source_with_too_many_keys_still_repeats_and_settles() {
+    let mut world = World::new();
+    let known = reserve("k").keyed("known", "request");
+    let first = world.run(&known);
+    world.part_full = true;
+    assert_eq!(world.run(&known), first);
+    let refused = reserve("other").keyed("new", "request");
+    assert_eq!(world.run(&refused), Reply::TooManyKeys);
+    assert_eq!(world.run(&reserve("other")).outcome().0, "reserved");
+    let done = settle("k", 1, Settlement::Done).keyed("end", "request");
+    assert!(matches!(world.run(&done), Reply::Effect(_)));
+    let receipts = world.entities.values().map(|(_, entity)| entity);
+    let parts: Vec<_> = receipts.filter_map(Contact::part).collect();
+    assert_eq!(
+        parts, [known.source.0; 2],
+        "receipts count for their source"
+    );
+    assert_eq!(Contact::adds_to(&known), Some(known.source.0));
+    assert_eq!(Contact::adds_to(&reserve("k")), None);
+    world.part_full = false;
+    assert!(matches!(world.run(&refused), Reply::Refused(_)));
 }
 
 #[test]
