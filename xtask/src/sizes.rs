@@ -2,8 +2,9 @@
 //! server with real syncs that is filled with many of them over HTTP, and looked at before and after.
 //! Not here: how fast that is (`figures`).
 //!
-//! The server is looked at first after an eighth of them, so that buffers and threads are not
-//! counted, and every table of the server is then about as full as at the end.
+//! The server is filled with as many receipts first and looked at then, so that its buffers and the
+//! log's cache are not counted. From there to the end its entities double, so every table of its
+//! memory is as full at the end as it was.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -21,6 +22,8 @@ use crate::shell::{self, Outcome};
 
 /// Connections that fill, each with one request under way.
 const CONNECTIONS: usize = 4;
+/// The number from which receipts are counted that only fill, away from those of the things.
+const ELSEWHERE: usize = 1_000_000_000;
 /// The most that one batch takes.
 const BATCH: usize = 500;
 /// How often the server weighs itself, twice, so that what it says is of after the filling.
@@ -34,8 +37,8 @@ struct Thing {
     name: &'static str,
     /// How many one request makes; each is then a check of a batch.
     batch: usize,
-    /// Of how many the row is, of each hundred asked for: single requests take long.
-    percent: usize,
+    /// How many entities each is.
+    entities: usize,
     /// Whether the request has an Idempotency-Key.
     keyed: bool,
     path: &'static str,
@@ -44,11 +47,21 @@ struct Thing {
     declared: Option<fn(usize) -> String>,
 }
 
+const RECEIPT: Thing = Thing {
+    name: "receipt of a check",
+    batch: BATCH,
+    entities: 1,
+    keyed: true,
+    path: "/v1/coordination/check/batch",
+    body: |number| check("service", number % BATCH, ""),
+    declared: None,
+};
+
 const THINGS: [Thing; 5] = [
     Thing {
         name: "customer with a contact",
         batch: BATCH,
-        percent: 100,
+        entities: 1,
         keyed: false,
         path: "/v1/coordination/check/batch",
         body: |number| check("marketing", number, ""),
@@ -57,7 +70,7 @@ const THINGS: [Thing; 5] = [
     Thing {
         name: "effect, reserved",
         batch: BATCH,
-        percent: 100,
+        entities: 1,
         keyed: false,
         path: "/v1/coordination/check/batch",
         body: reserved,
@@ -66,7 +79,7 @@ const THINGS: [Thing; 5] = [
     Thing {
         name: "effect, done, and its receipt",
         batch: BATCH,
-        percent: 25,
+        entities: 2,
         keyed: false,
         path: "/v1/coordination/check/batch",
         body: reserved,
@@ -76,19 +89,11 @@ const THINGS: [Thing; 5] = [
             )
         }),
     },
-    Thing {
-        name: "receipt of a check",
-        batch: BATCH,
-        percent: 100,
-        keyed: true,
-        path: "/v1/coordination/check/batch",
-        body: |number| check("service", number % BATCH, ""),
-        declared: None,
-    },
+    RECEIPT,
     Thing {
         name: "claim on a new customer",
         batch: 1,
-        percent: 25,
+        entities: 3,
         keyed: true,
         path: "/v1/coordination/claims",
         body: |number| {
@@ -142,7 +147,7 @@ struct Look {
     files: f64,
 }
 
-/// Fills a server with `count` of each thing and prints what they took.
+/// Fills a server with each thing until it has `count` entities more and prints what they took.
 pub(crate) fn run(binary: &Path, count: usize, json: bool) -> Outcome {
     let mut rows = Vec::new();
     for thing in &THINGS {
@@ -161,15 +166,14 @@ pub(crate) fn run(binary: &Path, count: usize, json: bool) -> Outcome {
 fn measure(binary: &Path, thing: &Thing, count: usize) -> Outcome<Row> {
     let folder = tempfile::tempdir_in(shell::work_folder()).map_err(|error| error.to_string())?;
     let server = Server::start(binary, folder.path(), &[])?;
-    let all = count * thing.percent / 100;
-    let first = all / 8 / BATCH * BATCH;
     let data = folder.path().join("data");
-    fill(&server, thing, 0..first)?;
+    let count = count / BATCH * BATCH;
+    fill(&server, &RECEIPT, ELSEWHERE..ELSEWHERE + count)?;
     let before = look(&server, &data)?;
-    fill(&server, thing, first..all)?;
+    let made = count / thing.entities / BATCH * BATCH;
+    fill(&server, thing, 0..made)?;
     let after = look(&server, &data)?;
     server.stop()?;
-    let made = all - first;
     let each = |of: fn(&Look) -> f64| (of(&after) - of(&before)) / made as f64;
     Ok(Row {
         thing: thing.name,
