@@ -5,8 +5,8 @@
 
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::{HttpResponse, web};
-use interlock_wire::json::Object;
 use interlock_wire::problem::Code;
+use interlock_wire::profile::NodeStatus;
 
 use crate::problem::Failure;
 use crate::state::{AppState, Readiness};
@@ -30,11 +30,9 @@ pub(crate) async fn ready<D: 'static>(
     }
 }
 
-fn status(word: &str) -> HttpResponse {
+fn status(word: &'static str) -> HttpResponse {
     let mut body = Vec::new();
-    let mut object = Object::open(&mut body);
-    object.text("status", word);
-    object.close();
+    NodeStatus { status: word }.write(&mut body);
     HttpResponse::Ok()
         .insert_header((CONTENT_TYPE, "application/json"))
         .body(body)

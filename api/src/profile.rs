@@ -2,9 +2,8 @@
 
 use actix_web::http::header::CONTENT_TYPE;
 use actix_web::{HttpRequest, HttpResponse, web};
-use interlock_wire::json::{self, Object};
+use interlock_wire::profile::{SdkProfile, SourceMe};
 
-use crate::directory::Scope;
 use crate::extract;
 use crate::problem::Failure;
 use crate::state::AppState;
@@ -23,11 +22,12 @@ pub(crate) async fn profile<D: 'static>(
     } else {
         &[]
     };
+    let profile = SdkProfile {
+        features,
+        valid_for_s: PROFILE_VALID_S,
+    };
     let mut body = Vec::new();
-    let mut object = Object::open(&mut body);
-    object.list("features", features, |out, word| json::text(out, word));
-    object.number("valid_for_s", PROFILE_VALID_S);
-    object.close();
+    profile.write(&mut body);
     Ok(json_body(body))
 }
 
@@ -38,24 +38,23 @@ pub(crate) async fn me<D: 'static>(
 ) -> Result<HttpResponse, Failure> {
     let caller = extract::caller(&request, &state.directory)?;
     let key = &caller.key;
+    let me = SourceMe {
+        space_id: key.space.0,
+        // A space is a tenant here, so both ids are one.
+        tenant_id: key.space.0,
+        region: &key.region,
+        environment: if key.test { "test" } else { "live" },
+        source_number: key.source.id.0,
+        source_id: &key.source.name,
+        source_name: &key.source.name,
+        key_id: &key.key_id,
+        scopes: key.scopes.iter().map(|scope| scope.name()).collect(),
+        audience: "agent",
+        // A coordinator verifies nobody.
+        verification_ceiling: "V0",
+    };
     let mut body = Vec::new();
-    let mut object = Object::open(&mut body);
-    object.uuid("space_id", &key.space.0);
-    // A space is a tenant here, so both ids are one.
-    object.uuid("tenant_id", &key.space.0);
-    object.text("region", &key.region);
-    object.text("environment", if key.test { "test" } else { "live" });
-    json::number(object.member("source_number"), u64::from(key.source.id.0));
-    object.text("source_id", &key.source.name);
-    object.text("source_name", &key.source.name);
-    object.text("key_id", &key.key_id);
-    object.list("scopes", &key.scopes, |out, scope: &Scope| {
-        json::text(out, scope.name());
-    });
-    object.text("audience", "agent");
-    // A coordinator verifies nobody.
-    object.text("verification_ceiling", "V0");
-    object.close();
+    me.write(&mut body);
     Ok(json_body(body))
 }
 

@@ -1,12 +1,16 @@
 //! The contact product's bodies.
 //!
-//! Here: one file per route, and [`subject`], which they share. Not here: the routes that do not
-//! exist yet.
+//! Here: one file per route or family of routes, and [`subject`], which they share. Some bodies are
+//! declared before their route is served; the document says so.
 
 pub mod advice;
 pub mod check;
 pub mod claims;
 pub mod declare;
 pub mod effects;
+pub mod handoffs;
+pub mod keys;
 pub mod messages;
+pub mod reports;
 pub mod subject;
+pub mod suppressions;

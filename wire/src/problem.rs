@@ -4,6 +4,8 @@
 //! of the domain becomes which code (`api`). A detail names members and rules, never what was sent.
 
 use crate::json::Object;
+use crate::shape::{Closed, Components, RefOr, Schema, Shape};
+use crate::value::{Instant, Label, Text};
 
 /// The media type of every problem.
 pub const MEDIA_TYPE: &str = "application/problem+json";
@@ -123,5 +125,56 @@ impl Problem<'_> {
             object.instant("until", until);
         }
         object.close();
+    }
+}
+
+impl Shape for Problem<'_> {
+    fn shape(into: &mut Components) -> RefOr<Schema> {
+        into.refer::<Self>("Problem", |into| {
+            let (min, max) = Code::ALL.iter().fold((599, 100), |(min, max), code| {
+                (code.status().min(min), code.status().max(max))
+            });
+            let status = crate::shape::integer(min.into(), max.into());
+            let title = Text::shape(into);
+            Closed::new(&["Why a request did not go through (RFC 9457)."])
+                .required(
+                    "type",
+                    &["Always `about:blank`; `code` tells problems apart."],
+                    title.clone(),
+                )
+                .required(
+                    "title",
+                    &["The same for every problem of this code."],
+                    title.clone(),
+                )
+                .required("status", &["The HTTP status."], status)
+                .required(
+                    "code",
+                    &["The word a program tells problems apart by."],
+                    title.clone(),
+                )
+                .required(
+                    "detail",
+                    &["Which member or rule, and what to do; never a value that was sent."],
+                    title.clone(),
+                )
+                .required(
+                    "request_id",
+                    &["The request, as the server's log knows it."],
+                    title,
+                )
+                .optional(
+                    "holder",
+                    &["With `lease_held` and `task_locked`: who holds it."],
+                    Label::shape(into),
+                )
+                .optional(
+                    "until",
+                    &["With `lease_held` and `task_locked`: until when."],
+                    Instant::shape(into),
+                )
+                .build()
+                .into()
+        })
     }
 }

@@ -11,6 +11,8 @@ use std::marker::PhantomData;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, SeqAccess, Visitor};
 
+use crate::shape::{self, Components, RefOr, Schema, Shape};
+
 /// Something that can be read from a body.
 pub trait Read<'de>: Sized {
     /// What it must be, to follow "must be".
@@ -221,7 +223,8 @@ impl<'de, T: Read<'de>> Read<'de> for Option<T> {
 #[serde(transparent)]
 pub struct List<T, const MIN: usize, const MAX: usize>(pub Vec<T>);
 
-impl<T, const MIN: usize, const MAX: usize> Default for List<T, MIN, MAX> {
+impl<T, const MAX: usize> Default for List<T, 0, MAX> {
+    /// An empty list.
     fn default() -> Self {
         Self(Vec::new())
     }
@@ -275,23 +278,31 @@ impl<'de, T: Read<'de>, const MIN: usize, const MAX: usize> Read<'de> for List<T
     }
 }
 
-/// Declares a request object once: its struct, its reader, and by serialising it its canonical
-/// form. A member is `required`, `optional` (may be left out or `null`) or `defaulted` (may be left
+impl<T: Shape, const MIN: usize, const MAX: usize> Shape for List<T, MIN, MAX> {
+    fn shape(into: &mut Components) -> RefOr<Schema> {
+        shape::list(T::shape(into), MIN, MAX)
+    }
+}
+
+/// Declares a request object once: its struct, its reader, its schema, and by serialising it its
+/// canonical form. A member is `required`, `optional` (may be left out or `null`) or `defaulted` (may be left
 /// out). Members the declaration does not list, and members sent twice, are refused.
 macro_rules! request {
-    ($(#[$about:meta])* $name:ident<$life:lifetime> { $($members:tt)+ }) => {
-        $crate::read::request!(@declare [$(#[$about])*] [$name<$life>] $life { $($members)+ });
+    ($(#[doc = $about:literal])* $name:ident<$life:lifetime> { $($members:tt)+ }) => {
+        $crate::read::request!(
+            @declare [$($about)*] $name [$name<$life>] [<$life>] $life { $($members)+ }
+        );
     };
-    ($(#[$about:meta])* $name:ident { $($members:tt)+ }) => {
-        $crate::read::request!(@declare [$(#[$about])*] [$name] 'de { $($members)+ });
+    ($(#[doc = $about:literal])* $name:ident { $($members:tt)+ }) => {
+        $crate::read::request!(@declare [$($about)*] $name [$name] [] 'de { $($members)+ });
     };
-    (@declare [$($about:tt)*] [$($name:tt)+] $life:lifetime { $(
-        $(#[$of:meta])* $field:ident: $kind:ident $type:ty,
+    (@declare [$($about:literal)*] $ident:ident [$($name:tt)+] [$($lives:tt)*] $life:lifetime { $(
+        $(#[doc = $of:literal])* $field:ident: $kind:ident $type:ty,
     )+ }) => {
-        $($about)*
+        $(#[doc = $about])*
         #[derive(Clone, Debug, PartialEq, ::serde::Serialize)]
         pub struct $($name)+ {
-            $($(#[$of])* pub $field: $crate::read::request!(@type $kind $type),)+
+            $($(#[doc = $of])* pub $field: $crate::read::request!(@type $kind $type),)+
         }
 
         impl<$life> $crate::read::Read<$life> for $($name)+ {
@@ -305,6 +316,44 @@ macro_rules! request {
                 from.deserialize_map(Members(trouble))
             }
         }
+
+        impl $($lives)* $crate::shape::Members for $($name)+ {
+            fn members(into: &mut $crate::shape::Components) -> $crate::shape::Object {
+                let object = $crate::shape::Closed::new(&[$($about),*]);
+                $(
+                    let name = const { $crate::read::wire_name(stringify!($field)) };
+                    let shape = <$type as $crate::shape::Shape>::shape(into);
+                    let object = $crate::read::request!(
+                        @shown $kind object name shape [$($of),*] $type
+                    );
+                )+
+                object.build()
+            }
+        }
+
+        impl $($lives)* $crate::shape::Shape for $($name)+ {
+            fn shape(
+                into: &mut $crate::shape::Components,
+            ) -> $crate::shape::RefOr<$crate::shape::Schema> {
+                into.refer::<Self>(stringify!($ident), |into| {
+                    <Self as $crate::shape::Members>::members(into).into()
+                })
+            }
+        }
+    };
+    (@shown required $object:ident $name:ident $shape:ident [$($of:literal),*] $type:ty) => {
+        $object.required($name, &[$($of),*], $shape)
+    };
+    (@shown optional $object:ident $name:ident $shape:ident [$($of:literal),*] $type:ty) => {
+        $object.optional($name, &[$($of),*], $crate::shape::nullable($shape))
+    };
+    (@shown defaulted $object:ident $name:ident $shape:ident [$($of:literal),*] $type:ty) => {
+        $object.defaulted(
+            $name,
+            &[$($of),*],
+            $shape,
+            ::serde_json::json!(<$type as Default>::default()),
+        )
     };
     (@visitor $life:lifetime [$($name:tt)+] $($field:ident $kind:ident $type:ty,)+) => {
         struct Members<'t>(&'t $crate::read::Trouble);

@@ -1,4 +1,5 @@
-//! Single values of a body: texts, names, numbers, ids, each with the rule it is judged by.
+//! Single values of a body: texts, names, numbers, ids, each with the rule it is judged by, the schema
+//! that shows this rule, and how one is written.
 //!
 //! Here: what one value must be by the contract alone. Not here: whether a space declares a name
 //! (`api`). Texts borrow from the body; only a text written with escapes is copied.
@@ -10,8 +11,27 @@ use serde::Serialize;
 use serde::de::{DeserializeSeed, Deserializer, Error, Visitor};
 use serde_json::value::RawValue;
 
+use crate::answer::Written;
+use crate::json;
 use crate::read::{Read, Trouble};
+use crate::shape::{self, Components, RefOr, Schema, Shape};
 use crate::time;
+
+mod number;
+mod word;
+
+pub use self::number::{
+    AnyInteger, Attempt, CostUnits, Count, Days, DeclaredEpoch, LeaseSeconds, Limit, Number,
+    Weekday,
+};
+pub(crate) use self::word::one_of;
+
+/// What a name is.
+pub const NAME_PATTERN: &str = "^[a-z][a-z0-9_]{0,39}$";
+/// What 32 bytes in base64url without padding are.
+pub const HASH_PATTERN: &str = "^[A-Za-z0-9_-]{43}$";
+/// What a time of day is.
+pub const TIME_OF_DAY_PATTERN: &str = "^([01][0-9]|2[0-3]):[0-5][0-9]$";
 
 /// Reads any text.
 #[derive(Clone, Copy, Debug)]
@@ -61,7 +81,7 @@ fn has_length(text: &str, min: usize, max: usize) -> bool {
     bytes >= min && (bytes <= max || (bytes <= 4 * max && text.chars().count() <= max))
 }
 
-/// Whether a text is a name: `^[a-z][a-z0-9_]{0,39}$`.
+/// Whether a text is a name: [`NAME_PATTERN`].
 #[must_use]
 pub fn is_name(text: &str) -> bool {
     let bytes = text.as_bytes();
@@ -72,9 +92,17 @@ pub fn is_name(text: &str) -> bool {
             .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || *byte == b'_')
 }
 
-/// Declares a kind of text: what follows "must be", and the test.
+/// Declares a kind of text: by its length, or by what follows "must be", its pattern and the test.
 macro_rules! text {
-    ($(#[$about:meta])* $name:ident, $rule:literal, $holds:expr) => {
+    ($(#[$about:meta])* $name:ident, $what:literal $min:literal to $max:literal) => {
+        text! {
+            $(#[$about])* $name,
+            concat!($what, $min, " to ", $max, " characters"),
+            |text| has_length(text, $min, $max),
+            shape::text(Some($min), Some($max))
+        }
+    };
+    ($(#[$about:meta])* $name:ident, $rule:expr, $holds:expr, $shape:expr) => {
         $(#[$about])*
         #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
         #[serde(transparent)]
@@ -95,36 +123,74 @@ macro_rules! text {
                 &self.0
             }
         }
+
+        impl Shape for $name<'_> {
+            fn shape(_: &mut Components) -> RefOr<Schema> {
+                $shape
+            }
+        }
+
+        impl Written<&str> for $name<'_> {
+            fn write(out: &mut Vec<u8>, value: &&str) {
+                json::text(out, value);
+            }
+        }
     };
 }
 
 text! {
     /// An agent, a holder, a scope, part of an object's name.
-    Label, "a text of 1 to 256 characters", |text| has_length(text, 1, 256)
+    Label, "a text of " 1 to 256
 }
 text! {
-    /// An effect key, an object's id.
-    LongLabel, "a text of 1 to 512 characters", |text| has_length(text, 1, 512)
+    /// An effect key, an object's id, an id of ours.
+    LongLabel, "a text of " 1 to 512
 }
 text! {
     /// The value of a handle.
-    HandleValue, "a text of 1 to 320 characters", |text| has_length(text, 1, 320)
+    HandleValue, "a text of " 1 to 320
+}
+text! {
+    /// Why somebody hands a customer over.
+    ReasonText, "a text of " 1 to 500
+}
+text! {
+    /// Where a page starts: what the page before it said.
+    Cursor, "a text of " 0 to 200
 }
 text! {
     /// A time zone's name; whether there is such a zone is judged later.
-    Zone, "the name of a time zone, 1 to 64 characters", |text| has_length(text, 1, 64)
+    Zone, "the name of a time zone, " 1 to 64
 }
 text! {
     /// A local time of day.
     TimeOfDay,
     "a time of day written HH:MM, from 00:00 to 23:59",
-    time::is_time_of_day
+    time::is_time_of_day,
+    shape::pattern(TIME_OF_DAY_PATTERN)
 }
 text! {
     /// A purpose, channel, intent, task, level, reason or gateway.
     Name,
     "a name: 1 to 40 lower-case letters, digits or underscores, a letter first",
-    is_name
+    is_name,
+    shape::pattern(NAME_PATTERN)
+}
+
+/// Any text; only ever written.
+#[derive(Clone, Copy, Debug)]
+pub struct Text;
+
+impl Shape for Text {
+    fn shape(_: &mut Components) -> RefOr<Schema> {
+        shape::text(None, None)
+    }
+}
+
+impl Written<&str> for Text {
+    fn write(out: &mut Vec<u8>, value: &&str) {
+        json::text(out, value);
+    }
 }
 
 /// 32 bytes in base64url without padding: 43 characters.
@@ -190,6 +256,20 @@ impl<'de> Read<'de> for Hash32 {
     }
 }
 
+impl Shape for Hash32 {
+    fn shape(_: &mut Components) -> RefOr<Schema> {
+        shape::pattern(HASH_PATTERN)
+    }
+}
+
+impl Written<[u8; 32]> for Hash32 {
+    fn write(out: &mut Vec<u8>, value: &[u8; 32]) {
+        out.push(b'"');
+        json::hash(out, value);
+        out.push(b'"');
+    }
+}
+
 /// A UUID.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Uuid(pub [u8; 16]);
@@ -225,6 +305,20 @@ impl<'de> Read<'de> for Uuid {
     }
 }
 
+impl Shape for Uuid {
+    fn shape(_: &mut Components) -> RefOr<Schema> {
+        shape::format("uuid")
+    }
+}
+
+impl Written<[u8; 16]> for Uuid {
+    fn write(out: &mut Vec<u8>, value: &[u8; 16]) {
+        out.push(b'"');
+        json::uuid(out, value);
+        out.push(b'"');
+    }
+}
+
 /// An instant in milliseconds since 1970, sent as RFC 3339 with an offset.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 pub struct Instant(pub i64);
@@ -240,12 +334,39 @@ impl<'de> Read<'de> for Instant {
     }
 }
 
+impl Shape for Instant {
+    fn shape(_: &mut Components) -> RefOr<Schema> {
+        shape::format("date-time")
+    }
+}
+
+impl Written<i64> for Instant {
+    fn write(out: &mut Vec<u8>, value: &i64) {
+        out.push(b'"');
+        time::push(out, *value);
+        out.push(b'"');
+    }
+}
+
 /// `true` or `false`.
 impl<'de> Read<'de> for bool {
     const RULE: &'static str = "true or false";
 
     fn read<D: Deserializer<'de>>(from: D, _: &Trouble) -> Result<Self, D::Error> {
         serde::Deserialize::deserialize(from)
+    }
+}
+
+impl Shape for bool {
+    fn shape(_: &mut Components) -> RefOr<Schema> {
+        shape::boolean()
+    }
+}
+
+impl Written<Self> for bool {
+    fn write(out: &mut Vec<u8>, value: &Self) {
+        let word: &[u8] = if *value { b"true" } else { b"false" };
+        out.extend_from_slice(word);
     }
 }
 
@@ -268,150 +389,53 @@ impl<'de> Read<'de> for Raw<'de> {
     }
 }
 
-/// Reads a whole number, also one written with a fraction of zero. One above `u64` reads as the
-/// largest `u64`, since no rule of the contract tells such numbers apart.
-pub(crate) struct WholeNumber;
-
-impl Visitor<'_> for WholeNumber {
-    type Value = u64;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a whole number")
-    }
-
-    fn visit_u64<E: Error>(self, number: u64) -> Result<u64, E> {
-        Ok(number)
-    }
-
-    fn visit_f64<E: Error>(self, number: f64) -> Result<u64, E> {
-        if number < 0.0 || number.fract() != 0.0 {
-            return Err(E::custom("number"));
-        }
-        // The conversion saturates, which is what is wanted.
-        Ok(number as u64)
+impl Shape for Raw<'_> {
+    fn shape(_: &mut Components) -> RefOr<Schema> {
+        shape::any_object()
     }
 }
 
-/// Declares a whole number with its bounds.
-macro_rules! whole_number {
-    ($(#[$about:meta])* $name:ident($type:ty): $range:expr, $rule:literal) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
-        #[serde(transparent)]
-        pub struct $name(pub $type);
-
-        impl<'de> Read<'de> for $name {
-            const RULE: &'static str = $rule;
-
-            fn read<D: Deserializer<'de>>(from: D, _: &Trouble) -> Result<Self, D::Error> {
-                let number = from.deserialize_u64(WholeNumber)?;
-                let range: std::ops::RangeInclusive<u64> = $range;
-                if range.contains(&number) {
-                    Ok(Self(<$type>::try_from(number).unwrap_or(<$type>::MAX)))
-                } else {
-                    Err(D::Error::custom("number"))
-                }
-            }
-        }
-    };
-}
-
-whole_number! {
-    /// The number of an attempt. Above `u32` it cannot be a current one; the largest stands for it.
-    Attempt(u32): 1..=u64::MAX, "a whole number of at least 1"
-}
-whole_number! {
-    /// Units of cost.
-    CostUnits(u64): 0..=u64::MAX, "a whole number of at least 0"
-}
-whole_number! {
-    /// A day of the week, Monday first.
-    Weekday(u8): 1..=7, "a whole number from 1 (Monday) to 7"
-}
-
-whole_number! {
-    /// The length of a lease in seconds: at most a day.
-    LeaseSeconds(u32): 1..=86_400, "a whole number of seconds from 1 to 86400"
-}
-whole_number! {
-    /// An epoch. Above `i64` no claim has one.
-    DeclaredEpoch(u64): 0..=u64::MAX, "a whole number of at least 0"
-}
-
-/// Any whole number. One beyond `i64` reads as the nearest that is within.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+/// An object of any members, kept as it was sent.
+#[derive(Clone, Copy, Debug, Serialize)]
 #[serde(transparent)]
-pub struct AnyInteger(pub i64);
+pub struct AnyObject<'a>(pub &'a RawValue);
 
-impl<'de> Read<'de> for AnyInteger {
-    const RULE: &'static str = "a whole number";
+impl PartialEq for AnyObject<'_> {
+    fn eq(&self, other: &Self) -> bool {
+        self.0.get() == other.0.get()
+    }
+}
+
+impl Default for AnyObject<'_> {
+    /// An object without members.
+    fn default() -> Self {
+        Self(serde_json::from_str("{}").expect("an object"))
+    }
+}
+
+impl<'de> Read<'de> for AnyObject<'de> {
+    const RULE: &'static str = "an object";
 
     fn read<D: Deserializer<'de>>(from: D, _: &Trouble) -> Result<Self, D::Error> {
-        struct Whole;
-
-        impl Visitor<'_> for Whole {
-            type Value = i64;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a whole number")
-            }
-
-            fn visit_i64<E: Error>(self, number: i64) -> Result<i64, E> {
-                Ok(number)
-            }
-
-            fn visit_u64<E: Error>(self, number: u64) -> Result<i64, E> {
-                Ok(i64::try_from(number).unwrap_or(i64::MAX))
-            }
-
-            fn visit_f64<E: Error>(self, number: f64) -> Result<i64, E> {
-                if number.fract() != 0.0 {
-                    return Err(E::custom("number"));
-                }
-                // The conversion saturates, which is what is wanted.
-                Ok(number as i64)
-            }
+        let raw: &RawValue = serde::Deserialize::deserialize(from)?;
+        if raw.get().starts_with('{') {
+            Ok(Self(raw))
+        } else {
+            Err(D::Error::custom("object"))
         }
-
-        from.deserialize_i64(Whole).map(Self)
     }
 }
 
-/// Declares a closed set of words.
-macro_rules! one_of {
-    ($(#[$about:meta])* $name:ident: $rule:literal {
-        $($(#[$of:meta])* $variant:ident = $word:literal,)+
-    }) => {
-        $(#[$about])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, ::serde::Serialize)]
-        pub enum $name { $($(#[$of])* #[serde(rename = $word)] $variant,)+ }
-
-        impl $name {
-            /// All of them, in the contract's order.
-            pub const ALL: &'static [Self] = &[$(Self::$variant,)+];
-
-            /// How it is spelled.
-            #[must_use]
-            pub const fn word(self) -> &'static str {
-                match self { $(Self::$variant => $word,)+ }
-            }
-        }
-
-        impl<'de> $crate::read::Read<'de> for $name {
-            const RULE: &'static str = $rule;
-
-            fn read<D: ::serde::Deserializer<'de>>(
-                from: D,
-                _: &$crate::read::Trouble,
-            ) -> Result<Self, D::Error> {
-                let word = from.deserialize_str($crate::value::AnyText)?;
-                match &*word {
-                    $($word => Ok(Self::$variant),)+
-                    _ => Err(::serde::de::Error::custom("word")),
-                }
-            }
-        }
-    };
+impl Shape for AnyObject<'_> {
+    fn shape(_: &mut Components) -> RefOr<Schema> {
+        shape::any_object()
+    }
 }
 
-pub(crate) use one_of;
+/// Written as it is, so it has to be one JSON object.
+impl Written<&str> for AnyObject<'_> {
+    fn write(out: &mut Vec<u8>, value: &&str) {
+        debug_assert!(value.starts_with('{'), "not an object");
+        out.extend_from_slice(value.as_bytes());
+    }
+}

@@ -60,7 +60,8 @@ pub(crate) fn written(reply: &DeclareReply) -> DeclareResult {
     DeclareResult {
         accepted: reply.accepted,
         decision_id: reply.decision_id.map(|id| id.0),
-        claim: reply.claim.map(|claim| (claim.id.0, claim.epoch)),
+        claim_id: reply.claim.map(|claim| claim.id.0),
+        epoch: reply.claim.map(|claim| claim.epoch),
     }
 }
 

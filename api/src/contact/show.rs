@@ -42,6 +42,8 @@ pub(crate) fn check<'a>(reply: &'a CheckReply, policy: &'a Policy) -> CheckResul
             .collect(),
         contact_window_until: reply.contact_window_until.map(|until| until.0),
         commitments_active: commitments(&reply.commitments),
+        // A coordinator knows of no promises (`docs/spec/contact.md` §11).
+        promises_open: Vec::new(),
         contact_token: None,
     }
 }
@@ -73,7 +75,8 @@ fn locks(reply: &CheckReply) -> Vec<Lock<'_>> {
     locks
         .map(|lock| Lock {
             holder: &lock.holder,
-            task: &lock.task,
+            kind: "task_lock",
+            task: Some(&lock.task),
             until: lock.until.0,
         })
         .collect()

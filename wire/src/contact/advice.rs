@@ -5,10 +5,13 @@
 
 use smallvec::SmallVec;
 
+use crate::answer::answer;
 use crate::contact::check::{CommitmentRef, ContactBudget, Owner};
 use crate::contact::subject::{Handle, ObjectRef};
-use crate::json::{Object, text};
+use crate::json::Object;
 use crate::read::{self, Refusal};
+use crate::shape::{self, Closed, Components, RefOr, Schema, Shape};
+use crate::value::{Name, Text};
 
 /// Most blocks one read may ask for, by the contract.
 const INCLUDES_MAX: usize = 4;
@@ -76,38 +79,18 @@ fn optional<'a, T: read::Read<'a>>(
     }
 }
 
-/// What coordination knows, as advice.
-#[derive(Clone, Debug, Default)]
-pub struct CoordinationBlock<'a> {
-    /// The claim that governs.
-    pub owner: Option<Owner<'a>>,
-    /// Purposes the subject is suppressed for.
-    pub suppressions: SmallVec<[&'a str; 2]>,
-    /// What is left, by purpose.
-    pub contact_budget: SmallVec<[(&'a str, ContactBudget); 4]>,
-    /// What holds for the subject.
-    pub commitments_active: Vec<CommitmentRef<'a>>,
-}
-
-impl CoordinationBlock<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        if let Some(owner) = &self.owner {
-            owner.write(object.member("owner"));
-        }
-        object.list("suppressions", &self.suppressions, |out, purpose| {
-            text(out, purpose);
-        });
-        let mut budgets = Object::open(object.member("contact_budget"));
-        for (purpose, budget) in &self.contact_budget {
-            budget.write(budgets.entry(purpose));
-        }
-        budgets.close();
-        let commitments = &self.commitments_active;
-        object.list("commitments_active", commitments, |out, commitment| {
-            commitment.write(out);
-        });
-        object.close();
+answer! {
+    /// What coordination knows, as advice: nothing is decided or reserved.
+    derive(Clone, Debug, Default)
+    CoordinationBlock<'a> {
+        /// The claim that governs.
+        owner: optional Owner<'a> as Owner<'_>,
+        /// Purposes the subject is suppressed for.
+        suppressions: present SmallVec<[&'a str; 2]> as Name<'_>,
+        /// What is left, by purpose.
+        contact_budget: charted SmallVec<[(&'a str, ContactBudget); 4]> as ContactBudget,
+        /// What holds for the subject.
+        commitments_active: present Vec<CommitmentRef<'a>> as CommitmentRef<'_>,
     }
 }
 
@@ -135,5 +118,50 @@ impl ContextResponse<'_> {
             block.write(object.member("coordination"));
         }
         object.close();
+    }
+}
+
+impl Shape for ContextResponse<'_> {
+    fn shape(into: &mut Components) -> RefOr<Schema> {
+        into.refer::<Self>("ContextResponse", |into| {
+            let text = Text::shape(into);
+            let verification = Closed::new(&[])
+                .required(
+                    "requested",
+                    &["The level that was asked for."],
+                    text.clone(),
+                )
+                .required("effective", &["The level that counts."], text.clone())
+                .build();
+            Closed::new(&["An empty pack, and the block that was asked for."])
+                .required("version", &["Who answered."], text.clone())
+                .required("etag", &["The pack's version."], text.clone())
+                .required("path", &["How the pack was made."], text.clone())
+                .required("text", &["The pack: a coordinator has none."], text)
+                .required(
+                    "verification",
+                    &["Whom the server verified."],
+                    verification.into(),
+                )
+                .optional("coordination", &[], CoordinationBlock::shape(into))
+                .build()
+                .into()
+        })
+    }
+}
+
+/// The body as it is shown. It is open: members of other parts of the contract are let through.
+impl Shape for ContextRequest<'_> {
+    fn shape(into: &mut Components) -> RefOr<Schema> {
+        into.refer::<Self>("ContextRequest", |into| {
+            let about = "What is read, and of whom: exactly one of `subject` and `object`.";
+            let blocks = shape::list(Text::shape(into), 0, INCLUDES_MAX);
+            let members = [
+                ("subject", shape::nullable(Handle::shape(into))),
+                ("object", shape::nullable(ObjectRef::shape(into))),
+                ("include", shape::nullable(blocks)),
+            ];
+            shape::open(about, &[], members)
+        })
     }
 }

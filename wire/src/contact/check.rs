@@ -5,10 +5,13 @@
 
 use smallvec::SmallVec;
 
+use crate::answer::{Written, answer};
+use crate::contact::claims::ClaimKind;
 use crate::contact::subject::{Handle, ObjectRef};
-use crate::json::{Object, list, text, word};
+use crate::json::{self, list};
 use crate::read::{List, request};
-use crate::value::{Hash32, Label, LongLabel, Name, one_of};
+use crate::shape::{self, Closed, Components, RefOr, Schema, Shape};
+use crate::value::{Attempt, Count, Hash32, Instant, Label, LongLabel, Name, Uuid, one_of};
 
 request! {
     /// What an agent is about to do.
@@ -86,240 +89,217 @@ impl Default for EffectKind {
     }
 }
 
-/// The answer to one check. The words are of the contract's closed sets.
-#[derive(Clone, Debug, Default)]
-pub struct CheckResult<'a> {
-    /// `allow`, `defer`, `deny` or `handoff_to`.
-    pub decision: &'static str,
-    /// The decision's UUID.
-    pub decision_id: [u8; 16],
-    /// How long the decision may be relied on, in seconds.
-    pub valid_for_s: u32,
-    /// What decided, or what an allowed caller must still respect.
-    pub reasons: SmallVec<[&'static str; 2]>,
-    /// Who has the customer now, with `handoff_to`.
-    pub holder: Option<&'a str>,
-    /// The claim that governs.
-    pub owner: Option<Owner<'a>>,
-    /// Live task locks on the object.
-    pub locks: Vec<Lock<'a>>,
-    /// The effect key's state.
-    pub effect: Option<EffectStatus>,
-    /// The channel's state.
-    pub channel: Option<ChannelState>,
-    /// What is left, by purpose.
-    pub contact_budget: SmallVec<[(&'a str, ContactBudget); 4]>,
-    /// Purposes the subject is suppressed for.
-    pub suppressions: SmallVec<[&'a str; 2]>,
-    /// End of the contact window that defers, in milliseconds since 1970.
-    pub contact_window_until: Option<i64>,
-    /// What holds for the subject.
-    pub commitments_active: Vec<CommitmentRef<'a>>,
-    /// The token for the gateway.
-    pub contact_token: Option<&'a str>,
+one_of! {
+    /// What to do.
+    Decision: "one of `allow`, `defer`, `deny`, `handoff_to`" {
+        /// Act.
+        Allow = "allow",
+        /// Ask again later.
+        Defer = "defer",
+        /// Do not act.
+        Deny = "deny",
+        /// Leave it to `holder`.
+        HandoffTo = "handoff_to",
+    }
 }
 
-/// A claim that governs.
-#[derive(Clone, Debug)]
-pub struct Owner<'a> {
-    /// Who holds.
-    pub holder: &'a str,
-    /// `owner`, `case` or `task_lock`.
-    pub kind: &'static str,
-    /// How strictly.
-    pub level: &'a str,
-    /// Who said so.
-    pub source: &'a str,
-    /// `declaration`, `mapping` or `worker`.
-    pub via: &'static str,
-    /// Since when, in milliseconds since 1970.
-    pub since: i64,
-    /// Until when, in milliseconds since 1970.
-    pub valid_until: i64,
-    /// The claim's number.
-    pub epoch: u64,
+answer! {
+    /// The answer to one check. What is absent does not apply, or there is none of it.
+    derive(Clone, Debug, Default)
+    CheckResult<'a> {
+        /// What to do.
+        decision: required &'static str as Decision,
+        /// The decision's id, which a declaration cites.
+        decision_id: required [u8; 16] as Uuid,
+        /// How long the decision may be relied on, in seconds.
+        valid_for_s: required u32 as Count,
+        /// What decided, or what an allowed caller must still respect; codes to log, not to act on.
+        reasons: listed SmallVec<[&'static str; 2]> as Label<'_>,
+        /// Who has the customer now, with `handoff_to`.
+        holder: optional &'a str as Label<'_>,
+        /// The claim that governs.
+        owner: optional Owner<'a> as Owner<'_>,
+        /// Live task locks on the object.
+        locks: listed Vec<Lock<'a>> as Lock<'_>,
+        /// The effect key's state.
+        effect: optional EffectStatus as EffectStatus,
+        /// The channel's state.
+        channel: optional ChannelState as ChannelState,
+        /// What is left, by purpose.
+        contact_budget: mapped SmallVec<[(&'a str, ContactBudget); 4]> as ContactBudget,
+        /// Purposes the subject is suppressed for.
+        suppressions: listed SmallVec<[&'a str; 2]> as Name<'_>,
+        /// With the reason `contact_window`: when the window that defers ends.
+        contact_window_until: optional i64 as Instant,
+        /// Offers that hold for the subject.
+        commitments_active: listed Vec<CommitmentRef<'a>> as CommitmentRef<'_>,
+        /// What the company owes the subject.
+        promises_open: listed Vec<PromiseRef<'a>> as PromiseRef<'_>,
+        /// The token for the gateway; only with an allowed outbound contact that needs one.
+        contact_token: optional &'a str as ContactToken,
+    }
 }
 
-/// A live task lock.
-#[derive(Clone, Debug)]
-pub struct Lock<'a> {
-    /// Who has the task.
-    pub holder: &'a str,
-    /// The task.
-    pub task: &'a str,
-    /// Until when, in milliseconds since 1970.
-    pub until: i64,
+one_of! {
+    /// How a claim came in.
+    ClaimVia: "one of `declaration`, `mapping`, `worker`" {
+        /// Its holder declared it.
+        Declaration = "declaration",
+        /// It was mapped from an event.
+        Mapping = "mapping",
+        /// The company's worker observed and sent it.
+        Worker = "worker",
+    }
 }
 
-/// An effect key as a check shows it.
+answer! {
+    /// A claim that governs: the strictest live one.
+    derive(Clone, Debug)
+    Owner<'a> {
+        /// Who holds.
+        holder: required &'a str as Label<'_>,
+        /// What is held.
+        kind: required &'static str as ClaimKind,
+        /// How strictly.
+        level: required &'a str as Name<'_>,
+        /// Who said so.
+        source: required &'a str as Label<'_>,
+        /// How it came in.
+        via: required &'static str as ClaimVia,
+        /// Since when.
+        since: required i64 as Instant,
+        /// Until when.
+        valid_until: required i64 as Instant,
+        /// The claim's number, which a release names.
+        epoch: required u64 as Count,
+    }
+}
+
+answer! {
+    /// A live task lock.
+    derive(Clone, Debug)
+    Lock<'a> {
+        /// Who has the task.
+        holder: required &'a str as Label<'_>,
+        /// Always `task_lock`.
+        kind: required &'static str as Label<'_>,
+        /// The task.
+        task: optional &'a str as Label<'_>,
+        /// Until when.
+        until: required i64 as Instant,
+    }
+}
+
+one_of! {
+    /// An effect key's state at a check.
+    HeldEffect: "one of `none`, `in_flight`, `done`, `unknown_outcome`" {
+        /// Nothing held it, and this check reserved it: act, then declare.
+        None = "none",
+        /// A live attempt has it.
+        InFlight = "in_flight",
+        /// It is done.
+        Done = "done",
+        /// Nobody knows.
+        UnknownOutcome = "unknown_outcome",
+    }
+}
+
+answer! {
+    /// An effect key as a check shows it.
+    derive(Clone, Copy, Debug)
+    EffectStatus {
+        /// Its state.
+        state: required &'static str as HeldEffect,
+        /// The attempt.
+        attempt: optional u32 as Attempt,
+    }
+}
+
+answer! {
+    /// A channel as a check shows it.
+    derive(Clone, Copy, Debug, Default)
+    ChannelState {
+        /// Until when free text may be sent.
+        free_form_until: optional i64 as Instant,
+        /// Only a template may be sent.
+        template_required: required bool as bool,
+        /// End of the quiet hours.
+        quiet_until: optional i64 as Instant,
+    }
+}
+
+answer! {
+    /// What a budget has left.
+    derive(Clone, Copy, Debug)
+    ContactBudget {
+        /// Contacts that may still go in the window.
+        remaining: required u32 as Count,
+        /// When the next is free, at zero or when paced.
+        next_allowed_at: optional i64 as Instant,
+    }
+}
+
+answer! {
+    /// Something an agent offered.
+    derive(Clone, Debug)
+    CommitmentRef<'a> {
+        /// Its id.
+        id: required &'a str as LongLabel<'_>,
+        /// Its type.
+        r#type: required &'a str as Name<'_>,
+        /// Until when.
+        valid_until: optional i64 as Instant,
+    }
+}
+
+answer! {
+    /// Something the company owes the customer.
+    derive(Clone, Debug)
+    PromiseRef<'a> {
+        /// Its id.
+        id: required &'a str as LongLabel<'_>,
+        /// Who owes it.
+        owner: required &'a str as Label<'_>,
+        /// When it is due.
+        due: optional i64 as Instant,
+    }
+}
+
+/// The shape of a contact token (`docs/spec/contact.md` §13.1); `token` makes it.
 #[derive(Clone, Copy, Debug)]
-pub struct EffectStatus {
-    /// `none`, `in_flight`, `done` or `unknown_outcome`.
-    pub state: &'static str,
-    /// The attempt.
-    pub attempt: Option<u32>,
+pub struct ContactToken;
+
+/// Most characters of a contact token.
+const CONTACT_TOKEN_MAX: usize = 1_024;
+
+impl Shape for ContactToken {
+    fn shape(_: &mut Components) -> RefOr<Schema> {
+        shape::text_of(
+            r"^nct1\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]{86}$",
+            CONTACT_TOKEN_MAX,
+        )
+    }
 }
 
-/// A channel as a check shows it.
-#[derive(Clone, Copy, Debug, Default)]
-pub struct ChannelState {
-    /// Until when free text may be sent, in milliseconds since 1970.
-    pub free_form_until: Option<i64>,
-    /// Only a template may be sent.
-    pub template_required: bool,
-    /// End of the quiet hours, in milliseconds since 1970.
-    pub quiet_until: Option<i64>,
+impl Written<&str> for ContactToken {
+    fn write(out: &mut Vec<u8>, value: &&str) {
+        json::text(out, value);
+    }
 }
 
-/// What a budget has left.
+/// The answer to a batch, as it is shown; [`write_batch`] writes it.
 #[derive(Clone, Copy, Debug)]
-pub struct ContactBudget {
-    /// Units.
-    pub remaining: u32,
-    /// When the next is free, in milliseconds since 1970.
-    pub next_allowed_at: Option<i64>,
-}
+pub struct CheckBatchResponse;
 
-/// Something an agent offered.
-#[derive(Clone, Debug)]
-pub struct CommitmentRef<'a> {
-    /// Its id.
-    pub id: &'a str,
-    /// Its type.
-    pub r#type: &'a str,
-    /// Until when, in milliseconds since 1970.
-    pub valid_until: Option<i64>,
-}
-
-impl CheckResult<'_> {
-    /// Writes it.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.word("decision", self.decision);
-        object.uuid("decision_id", &self.decision_id);
-        object.number("valid_for_s", u64::from(self.valid_for_s));
-        if !self.reasons.is_empty() {
-            object.list("reasons", &self.reasons, |out, reason| word(out, reason));
-        }
-        if let Some(holder) = self.holder {
-            object.text("holder", holder);
-        }
-        if let Some(owner) = &self.owner {
-            owner.write(object.member("owner"));
-        }
-        if !self.locks.is_empty() {
-            object.list("locks", &self.locks, |out, lock| lock.write(out));
-        }
-        if let Some(effect) = &self.effect {
-            effect.write(object.member("effect"));
-        }
-        if let Some(channel) = &self.channel {
-            channel.write(object.member("channel"));
-        }
-        self.write_customer(&mut object);
-        if let Some(token) = self.contact_token {
-            object.text("contact_token", token);
-        }
-        object.close();
-    }
-
-    /// The members that tell about the customer.
-    fn write_customer(&self, object: &mut Object<'_>) {
-        if !self.contact_budget.is_empty() {
-            let mut budgets = Object::open(object.member("contact_budget"));
-            for (purpose, budget) in &self.contact_budget {
-                budget.write(budgets.entry(purpose));
-            }
-            budgets.close();
-        }
-        if !self.suppressions.is_empty() {
-            object.list("suppressions", &self.suppressions, |out, purpose| {
-                text(out, purpose);
-            });
-        }
-        if let Some(until) = self.contact_window_until {
-            object.instant("contact_window_until", until);
-        }
-        if !self.commitments_active.is_empty() {
-            let commitments = &self.commitments_active;
-            object.list("commitments_active", commitments, |out, commitment| {
-                commitment.write(out);
-            });
-        }
-    }
-}
-
-impl Owner<'_> {
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.text("holder", self.holder);
-        object.word("kind", self.kind);
-        object.text("level", self.level);
-        object.text("source", self.source);
-        object.word("via", self.via);
-        object.instant("since", self.since);
-        object.instant("valid_until", self.valid_until);
-        object.number("epoch", self.epoch);
-        object.close();
-    }
-}
-
-impl Lock<'_> {
-    fn write(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.text("holder", self.holder);
-        object.word("kind", "task_lock");
-        object.text("task", self.task);
-        object.instant("until", self.until);
-        object.close();
-    }
-}
-
-impl EffectStatus {
-    fn write(self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.word("state", self.state);
-        if let Some(attempt) = self.attempt {
-            object.number("attempt", u64::from(attempt));
-        }
-        object.close();
-    }
-}
-
-impl ChannelState {
-    fn write(self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        if let Some(until) = self.free_form_until {
-            object.instant("free_form_until", until);
-        }
-        object.boolean("template_required", self.template_required);
-        if let Some(until) = self.quiet_until {
-            object.instant("quiet_until", until);
-        }
-        object.close();
-    }
-}
-
-impl ContactBudget {
-    pub(crate) fn write(self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.number("remaining", u64::from(self.remaining));
-        if let Some(next) = self.next_allowed_at {
-            object.instant("next_allowed_at", next);
-        }
-        object.close();
-    }
-}
-
-impl CommitmentRef<'_> {
-    pub(crate) fn write(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.text("id", self.id);
-        object.text("type", self.r#type);
-        if let Some(until) = self.valid_until {
-            object.instant("valid_until", until);
-        }
-        object.close();
+impl Shape for CheckBatchResponse {
+    fn shape(into: &mut Components) -> RefOr<Schema> {
+        into.refer::<Self>("CheckBatchResponse", |into| {
+            let results = shape::list(CheckResult::shape(into), 0, usize::MAX);
+            Closed::new(&["The answer to a batch."])
+                .required("results", &["One for each check, in order."], results)
+                .build()
+                .into()
+        })
     }
 }
 

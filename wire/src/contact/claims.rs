@@ -1,9 +1,9 @@
 //! `POST /v1/coordination/claims` and `/claims/{claim_id}/release`.
 
+use crate::answer::answer;
 use crate::contact::subject::{Handle, ObjectRef};
-use crate::json::Object;
 use crate::read::{List, request};
-use crate::value::{AnyInteger, Instant, Label, LeaseSeconds, Name, one_of};
+use crate::value::{AnyInteger, Count, Instant, Label, LeaseSeconds, Name, Uuid, one_of};
 
 /// Most intents that a claim allows others, by the contract.
 pub const INTENTS_MAX: usize = 20;
@@ -54,33 +54,21 @@ request! {
     }
 }
 
-/// The answer: a claim or lock as it is now.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct OwnershipClaim<'a> {
-    /// Its UUID.
-    pub claim_id: [u8; 16],
-    /// Its epoch.
-    pub epoch: u64,
-    /// Its holder.
-    pub holder: &'a str,
-    /// `owner`, `case` or `task_lock`.
-    pub kind: &'static str,
-    /// Its level.
-    pub level: &'a str,
-    /// Until when, in milliseconds since 1970.
-    pub valid_until: i64,
-}
-
-impl OwnershipClaim<'_> {
-    /// Writes it.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.uuid("claim_id", &self.claim_id);
-        object.number("epoch", self.epoch);
-        object.text("holder", self.holder);
-        object.word("kind", self.kind);
-        object.text("level", self.level);
-        object.instant("valid_until", self.valid_until);
-        object.close();
+answer! {
+    /// A claim or lock as it is now.
+    derive(Clone, Copy, Debug, PartialEq, Eq)
+    OwnershipClaim<'a> {
+        /// Its UUID.
+        claim_id: required [u8; 16] as Uuid,
+        /// Its epoch.
+        epoch: required u64 as Count,
+        /// Its holder.
+        holder: required &'a str as Label<'_>,
+        /// What is held.
+        kind: required &'static str as ClaimKind,
+        /// Its level.
+        level: required &'a str as Name<'_>,
+        /// Until when.
+        valid_until: required i64 as Instant,
     }
 }

@@ -2,14 +2,18 @@
 //!
 //! The envelope is read first and keeps `detail` as text; the kind says how to read that.
 
+use utoipa::openapi::schema::{Discriminator, OneOfBuilder};
+
+use crate::answer::{Written, answer};
 use crate::contact::claims::INTENTS_MAX;
 use crate::contact::effects::EffectOutcome;
 use crate::contact::subject::{Handle, ObjectRef};
-use crate::json::Object;
+use crate::json::{Object, number};
 use crate::read::{List, request};
+use crate::shape::{self, Components, Members, RefOr, Schema, Shape};
 use crate::value::{
-    Attempt, DeclaredEpoch, Instant, Label, LeaseSeconds, LongLabel, Name, Raw, TimeOfDay, Uuid,
-    Weekday, Zone, one_of,
+    AnyObject, Attempt, Count, DeclaredEpoch, Instant, Label, LeaseSeconds, LongLabel, Name,
+    Number, Raw, TimeOfDay, Uuid, Weekday, Zone, one_of,
 };
 
 request! {
@@ -162,29 +166,161 @@ request! {
     }
 }
 
-/// The answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DeclareResult {
-    /// Whether it was recorded.
-    pub accepted: bool,
-    /// The decision a contact was recorded under.
-    pub decision_id: Option<[u8; 16]>,
-    /// The claim or lock that was made or given back, and its epoch.
-    pub claim: Option<([u8; 16], u64)>,
-}
-
-impl DeclareResult {
-    /// Writes it.
-    pub fn write(&self, out: &mut Vec<u8>) {
+/// In the answer that shows one, what was left out stays out.
+impl Written<Self> for ContactWindow<'_> {
+    fn write(out: &mut Vec<u8>, value: &Self) {
         let mut object = Object::open(out);
-        object.boolean("accepted", self.accepted);
-        if let Some(id) = &self.decision_id {
-            object.uuid("decision_id", id);
-        }
-        if let Some((id, epoch)) = &self.claim {
-            object.uuid("claim_id", id);
-            object.number("epoch", *epoch);
+        object.text("from", &value.from);
+        object.text("to", &value.to);
+        object.text("tz", &value.tz);
+        if let Some(days) = &value.days {
+            object.list("days", &days.0, |out, day| number(out, u64::from(day.0)));
         }
         object.close();
     }
+}
+
+request! {
+    /// Something was offered.
+    CommitmentMadeDetail<'a> {
+        /// Its id, unique in the space.
+        commitment_id: required LongLabel<'a>,
+        /// Its type, which the space declares.
+        r#type: required Name<'a>,
+        /// Its rank among those of a type where the best one holds.
+        score: optional Number,
+        /// What was offered, kept whole.
+        terms: defaulted AnyObject<'a>,
+        /// Until when it holds.
+        valid_until: optional Instant,
+    }
+}
+
+request! {
+    /// An offer was taken back.
+    CommitmentWithdrawnDetail<'a> {
+        /// The offer.
+        commitment_id: required LongLabel<'a>,
+    }
+}
+
+request! {
+    /// The customer decided on an offer.
+    CommitmentDecidedDetail<'a> {
+        /// The offer.
+        commitment_id: required LongLabel<'a>,
+        /// What the customer decided.
+        outcome: required CommitmentOutcome,
+    }
+}
+
+one_of! {
+    /// What a customer decided on an offer.
+    CommitmentOutcome: "one of `accepted`, `declined`" {
+        /// Taken.
+        Accepted = "accepted",
+        /// Not taken.
+        Declined = "declined",
+    }
+}
+
+request! {
+    /// A handoff moved.
+    HandoffDetail<'a> {
+        /// The handoff.
+        handoff_id: required LongLabel<'a>,
+        /// Where it is now.
+        status: required HandoffMoved,
+        /// How it ended.
+        outcome: optional Name<'a>,
+    }
+}
+
+one_of! {
+    /// Where a declared handoff is.
+    HandoffMoved: "one of `created`, `accepted`, `closed`" {
+        /// It was made.
+        Created = "created",
+        /// The target took it.
+        Accepted = "accepted",
+        /// It has an outcome.
+        Closed = "closed",
+    }
+}
+
+answer! {
+    /// Whether a declaration was recorded.
+    derive(Clone, Copy, Debug, PartialEq, Eq)
+    DeclareResult {
+        /// Whether it was recorded.
+        accepted: required bool as bool,
+        /// The decision a contact was recorded under.
+        decision_id: optional [u8; 16] as Uuid,
+        /// The claim of a `case.opened`, `lease` or `task_lock`.
+        claim_id: optional [u8; 16] as Uuid,
+        /// That claim's number.
+        epoch: optional u64 as Count,
+    }
+}
+
+/// A declaration as the document shows it: one object for each kind, told apart by `kind`.
+#[derive(Clone, Copy, Debug)]
+pub struct Declaration;
+
+impl Shape for Declaration {
+    fn shape(into: &mut Components) -> RefOr<Schema> {
+        into.refer::<Self>("DeclareRequest", |into| {
+            let mut any = OneOfBuilder::new().description(Some("Something that happened."));
+            let mut names = Vec::new();
+            for kind in DeclareKind::ALL {
+                let shown = declared(*kind, into);
+                if let RefOr::Ref(reference) = &shown {
+                    names.push((kind.word(), reference.ref_location.clone()));
+                }
+                any = any.item(shown);
+            }
+            let told_apart = Discriminator::with_mapping("kind", names);
+            any.discriminator(Some(told_apart)).build().into()
+        })
+    }
+}
+
+/// A declaration of one kind.
+fn declared(kind: DeclareKind, into: &mut Components) -> RefOr<Schema> {
+    match kind {
+        DeclareKind::CaseOpened => with::<LeaseDetail<'_>>("CaseOpened", kind, into),
+        DeclareKind::CaseClosed => with::<ReleaseDetail>("CaseClosed", kind, into),
+        DeclareKind::Lease => with::<LeaseDetail<'_>>("LeaseDeclared", kind, into),
+        DeclareKind::TaskLock => with::<TaskLockDetail<'_>>("TaskLockDeclared", kind, into),
+        DeclareKind::ContactMade => with::<ContactMadeDetail<'_>>("ContactMade", kind, into),
+        DeclareKind::Effect => with::<EffectDetail<'_>>("EffectDeclared", kind, into),
+        DeclareKind::CommitmentMade => {
+            with::<CommitmentMadeDetail<'_>>("CommitmentMade", kind, into)
+        }
+        DeclareKind::CommitmentWithdrawn => {
+            with::<CommitmentWithdrawnDetail<'_>>("CommitmentWithdrawn", kind, into)
+        }
+        DeclareKind::CommitmentDecided => {
+            with::<CommitmentDecidedDetail<'_>>("CommitmentDecided", kind, into)
+        }
+        DeclareKind::Handoff => with::<HandoffDetail<'_>>("HandoffDeclared", kind, into),
+        DeclareKind::SuppressionAdded => {
+            with::<SuppressionAddedDetail<'_>>("SuppressionAdded", kind, into)
+        }
+        DeclareKind::SuppressionLifted => {
+            with::<SuppressionLiftedDetail<'_>>("SuppressionLifted", kind, into)
+        }
+    }
+}
+
+/// The envelope with its `kind` and `detail` made definite.
+fn with<D: Shape>(name: &'static str, kind: DeclareKind, into: &mut Components) -> RefOr<Schema> {
+    into.refer::<(DeclareKind, D)>(name, |into| {
+        let mut envelope = DeclareRequest::members(into);
+        let word = RefOr::T(shape::words("The kind.", [kind.word()]));
+        let detail = D::shape(into);
+        envelope.properties.insert("kind".to_owned(), word);
+        envelope.properties.insert("detail".to_owned(), detail);
+        envelope.into()
+    })
 }

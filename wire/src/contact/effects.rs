@@ -1,10 +1,10 @@
 //! `POST /v1/coordination/effects` and `/effects/{effect_id}/settle`.
 
+use crate::answer::answer;
 use crate::contact::check::EffectKind;
 use crate::contact::subject::ObjectRef;
-use crate::json::Object;
 use crate::read::request;
-use crate::value::{Attempt, CostUnits, LongLabel, one_of};
+use crate::value::{Attempt, CostUnits, Hash32, Instant, LongLabel, one_of};
 
 request! {
     /// An external act to be reserved.
@@ -42,32 +42,33 @@ one_of! {
     }
 }
 
-/// The answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Effect {
-    /// The key's public name.
-    pub effect_id: [u8; 32],
-    /// `reserved`, `done`, `failed` or `unknown_outcome`.
-    pub state: &'static str,
-    /// The attempt.
-    pub attempt: u32,
-    /// When it was reserved, in milliseconds since 1970.
-    pub reserved_at: i64,
-    /// When it was done, in milliseconds since 1970.
-    pub done_at: Option<i64>,
+one_of! {
+    /// Where an effect is.
+    EffectState: "one of `reserved`, `done`, `failed`, `unknown_outcome`" {
+        /// A live attempt has it.
+        Reserved = "reserved",
+        /// It happened.
+        Done = "done",
+        /// It did not.
+        Failed = "failed",
+        /// Nobody knows.
+        UnknownOutcome = "unknown_outcome",
+    }
 }
 
-impl Effect {
-    /// Writes it.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let mut object = Object::open(out);
-        object.hash("effect_id", &self.effect_id);
-        object.word("state", self.state);
-        object.number("attempt", u64::from(self.attempt));
-        object.instant("reserved_at", self.reserved_at);
-        if let Some(at) = self.done_at {
-            object.instant("done_at", at);
-        }
-        object.close();
+answer! {
+    /// An effect.
+    derive(Clone, Copy, Debug, PartialEq, Eq)
+    Effect {
+        /// The key's public name, which paths carry instead of the key.
+        effect_id: required [u8; 32] as Hash32,
+        /// Where it is.
+        state: required &'static str as EffectState,
+        /// The attempt.
+        attempt: required u32 as Attempt,
+        /// When it was reserved.
+        reserved_at: required i64 as Instant,
+        /// When it was done.
+        done_at: optional i64 as Instant,
     }
 }

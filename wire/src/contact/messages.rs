@@ -9,9 +9,12 @@ use std::borrow::Cow;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
+use crate::answer::{Written, answer};
 use crate::contact::subject::Handle;
-use crate::json::{Object, list, number};
+use crate::json::Object;
 use crate::read::{self, Refusal};
+use crate::shape::{self, Closed, Components, RefOr, Schema, Shape};
+use crate::value::{Count, Text};
 
 /// Most items of one batch, by the contract.
 pub const ITEMS_MAX: usize = 500;
@@ -74,6 +77,19 @@ pub enum ItemType {
     /// The client is there.
     #[serde(rename = "heartbeat")]
     Heartbeat,
+}
+
+impl ItemType {
+    /// How each is spelled.
+    const WORDS: [&'static str; 7] = [
+        "event",
+        "identify",
+        "verify",
+        "conversation.ended",
+        "task.ended",
+        "handoff",
+        "heartbeat",
+    ];
 }
 
 /// One item, as far as it is read.
@@ -164,35 +180,67 @@ pub fn customer_message(item: &RawValue) -> Result<Option<CustomerMessage<'_>>, 
     }))
 }
 
-/// What became of a batch.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub struct BatchResponse {
-    /// Items taken.
-    pub accepted: usize,
-    /// Items that were taken before under the same key.
-    pub duplicates: usize,
-    /// Items that were not, by their place, and why.
-    pub errors: Vec<(usize, &'static str)>,
+answer! {
+    /// What became of a batch.
+    derive(Debug, Default, PartialEq, Eq)
+    BatchResponse {
+        /// Items taken.
+        accepted: required usize as Count,
+        /// Items that were taken before under the same key.
+        duplicates: required usize as Count,
+        /// Items that were not, by their place, and why.
+        errors: present Vec<(usize, &'static str)> as ItemError,
+    }
 }
 
-impl BatchResponse {
-    /// Writes it.
-    pub fn write(&self, out: &mut Vec<u8>) {
-        let count = |count: usize| u64::try_from(count).unwrap_or(u64::MAX);
-        let mut object = Object::open(out);
-        object.number("accepted", count(self.accepted));
-        object.number("duplicates", count(self.duplicates));
-        list(
-            object.member("errors"),
-            &self.errors,
-            |out, (index, why)| {
-                let mut error = Object::open(out);
-                number(error.member("index"), count(*index));
-                error.word("code", "invalid_input");
-                error.text("detail", why);
-                error.close();
-            },
-        );
-        object.close();
+/// Why an item was not taken, as it is shown: its place in the list and what is wrong with it.
+#[derive(Clone, Copy, Debug)]
+pub struct ItemError;
+
+impl Shape for ItemError {
+    fn shape(into: &mut Components) -> RefOr<Schema> {
+        into.refer::<Self>("ItemError", |into| {
+            let text = Text::shape(into);
+            Closed::new(&["Why an item was not taken."])
+                .required(
+                    "index",
+                    &["Its place in the list, from 0."],
+                    Count::shape(into),
+                )
+                .required("code", &["Always `invalid_input`."], text.clone())
+                .required("detail", &["What is wrong, and never what was sent."], text)
+                .build()
+                .into()
+        })
+    }
+}
+
+impl Written<(usize, &'static str)> for ItemError {
+    fn write(out: &mut Vec<u8>, (index, why): &(usize, &'static str)) {
+        let mut error = Object::open(out);
+        Count::write(error.member("index"), index);
+        error.word("code", "invalid_input");
+        error.text("detail", why);
+        error.close();
+    }
+}
+
+/// The body as it is shown. It is open: members of other parts of the contract are let through.
+impl Shape for BatchRequest<'_> {
+    fn shape(into: &mut Components) -> RefOr<Schema> {
+        into.refer::<Self>("BatchRequest", |into| {
+            let item = into.refer::<ItemType>("BatchItem", |_| {
+                let kinds = RefOr::T(shape::words("What kind of item.", ItemType::WORDS));
+                let about = "Something that happened in a conversation; other members are taken \
+                    and not read.";
+                shape::open(about, &["type"], [("type", kinds)])
+            });
+            let items = shape::list(item, 1, ITEMS_MAX);
+            shape::open(
+                "What happened in conversations.",
+                &["items"],
+                [("items", items)],
+            )
+        })
     }
 }

@@ -1,5 +1,7 @@
 //! Who and what a request is about.
 
+use crate::answer::Written;
+use crate::json::Object;
 use crate::read::request;
 use crate::value::{HandleValue, Label, LongLabel, one_of};
 
@@ -26,6 +28,32 @@ request! {
         namespace: required Label<'a>,
         /// Its id there.
         id: required LongLabel<'a>,
+    }
+}
+
+/// In the answer that shows one, what was left out stays out.
+impl Written<Self> for Handle<'_> {
+    fn write(out: &mut Vec<u8>, value: &Self) {
+        let mut object = Object::open(out);
+        object.word("type", value.r#type.word());
+        object.text("value", &value.value);
+        if let Some(scope) = &value.scope {
+            object.text("scope", scope);
+        }
+        if let Some(kind) = value.subject_kind {
+            object.word("subject_kind", kind.word());
+        }
+        object.close();
+    }
+}
+
+impl Written<Self> for ObjectRef<'_> {
+    fn write(out: &mut Vec<u8>, value: &Self) {
+        let mut object = Object::open(out);
+        object.text("type", &value.r#type);
+        object.text("namespace", &value.namespace);
+        object.text("id", &value.id);
+        object.close();
     }
 }
 

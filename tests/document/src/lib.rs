@@ -1,0 +1,82 @@
+//! Holds answers to an OpenAPI document, and one document to another; for tests.
+//!
+//! Here: as much of OpenAPI 3.1 and JSON Schema as both the served document and the published
+//! contract use; a keyword that is not known here is a fault of the document, so nothing is let
+//! through unread. Not here: any code of the server, so that it cannot agree with itself.
+
+mod answer;
+mod compare;
+mod schema;
+mod shapes;
+
+use serde_json::Value;
+
+pub use compare::superset;
+
+/// A document.
+#[derive(Clone, Debug)]
+pub struct Document(Value);
+
+/// What came back from a server.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer<'a> {
+    /// The request's method.
+    pub method: &'a str,
+    /// The request's path, with its query.
+    pub path: &'a str,
+    /// The status.
+    pub status: u16,
+    /// `Content-Type`, when there was one.
+    pub media_type: Option<&'a str>,
+    /// The body.
+    pub body: &'a [u8],
+}
+
+impl Document {
+    /// Reads a document.
+    ///
+    /// # Errors
+    /// It is not JSON.
+    pub fn parse(text: &[u8]) -> Result<Self, String> {
+        let value = serde_json::from_slice(text);
+        value.map(Self).map_err(|error| error.to_string())
+    }
+
+    /// The document as JSON.
+    #[must_use]
+    pub fn json(&self) -> &Value {
+        &self.0
+    }
+
+    /// Whether an answer is one the document lists.
+    ///
+    /// # Errors
+    /// How it is not, in words.
+    pub fn admits(&self, answer: &Answer<'_>) -> Result<(), String> {
+        answer::admits(self, answer)
+    }
+
+    /// Whether a value is of a component.
+    ///
+    /// # Errors
+    /// How it is not, in words.
+    pub fn component(&self, name: &str, value: &Value) -> Result<(), String> {
+        schema::holds(self, self.named(name)?, value)
+    }
+
+    fn named(&self, name: &str) -> Result<&Value, String> {
+        let schema = &self.0["components"]["schemas"][name];
+        if schema.is_null() {
+            Err(format!("the document has no component {name}"))
+        } else {
+            Ok(schema)
+        }
+    }
+
+    /// What a reference leads to.
+    fn follow(&self, reference: &str) -> Result<&Value, String> {
+        let place = reference.trim_start_matches('#');
+        let target = self.0.pointer(place);
+        target.ok_or_else(|| format!("{reference} leads nowhere"))
+    }
+}
