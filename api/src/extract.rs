@@ -25,7 +25,7 @@ use crate::stopwatch::Stopwatch;
 /// The header of a request that may be repeated.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 /// Most characters of an Idempotency-Key.
-const IDEMPOTENCY_KEY_MAX: usize = 256;
+pub const IDEMPOTENCY_KEY_MAX: usize = 256;
 /// Most characters of a key's text; a longer one is not hashed.
 const BEARER_MAX: usize = 1_024;
 

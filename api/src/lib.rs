@@ -16,6 +16,7 @@ pub mod limits;
 pub mod metrics;
 pub mod naming;
 pub mod observe;
+pub mod openapi;
 pub mod problem;
 pub mod profile;
 pub mod rate;

@@ -20,7 +20,7 @@ use crate::observe::observe;
 use crate::problem::Failure;
 use crate::rate::Rates;
 use crate::state::AppState;
-use crate::{health, metrics, profile, secure, test_clock};
+use crate::{health, metrics, openapi, profile, secure, test_clock};
 
 /// Binds the addresses and builds the server; it runs while the returned future is awaited, inside
 /// an `actix_web::rt::System`.
@@ -126,6 +126,7 @@ where
     add("/healthz", web::get().to(health::alive));
     add("/readyz", web::get().to(health::ready::<D>));
     add("/metrics", web::get().to(metrics::get::<D>));
+    add("/openapi.json", web::get().to(openapi::get));
     add("/v1/sdk/profile", web::get().to(profile::profile::<D>));
     add("/v1/sources/me", web::get().to(profile::me::<D>));
     add("/v1/batch", web::post().to(messages::post::<D>));

@@ -6,6 +6,8 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use crate::documented;
+
 /// One connection.
 pub(crate) struct Client(TcpStream);
 
@@ -35,7 +37,14 @@ impl Client {
         body: &[u8],
     ) -> Answered {
         self.write(method, path, headers, body);
-        self.read(method)
+        self.read_answer(method, path)
+    }
+
+    /// Reads the answer to a request whose method and path are known, and holds it to the document.
+    pub(crate) fn read_answer(&mut self, method: &str, path: &str) -> Answered {
+        let answered = self.read(method);
+        documented::hold(method, path, &answered);
+        answered
     }
 
     pub(crate) fn write(
@@ -66,6 +75,7 @@ impl Client {
         self.0.shutdown(Shutdown::Write).unwrap();
     }
 
+    /// Reads whatever comes; what is refused below the routes is of no operation.
     pub(crate) fn read(&mut self, method: &str) -> Answered {
         let mut bytes = Vec::new();
         let end = loop {

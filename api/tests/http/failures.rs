@@ -164,7 +164,9 @@ fn a_body_that_does_not_arrive_is_not_waited_for() {
         "POST {CHECK} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer {KEY_A}\r\nContent-Length: 10\r\n\r\n{{"
     );
     client.write_raw(head.as_bytes());
-    client.read("POST").problem(408, "request_timeout");
+    client
+        .read_answer("POST", CHECK)
+        .problem(408, "request_timeout");
 }
 
 #[test]

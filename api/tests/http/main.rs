@@ -16,6 +16,8 @@ mod decisions;
 #[cfg(test)]
 mod declarations;
 #[cfg(test)]
+mod documented;
+#[cfg(test)]
 mod effects;
 #[cfg(test)]
 mod failures;

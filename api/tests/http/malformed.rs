@@ -114,7 +114,8 @@ fn a_body_above_its_bound_is_413() {
     client.write_raw(format!("{:x}\r\n", large.len()).as_bytes());
     client.write_raw(&large);
     client.write_raw(b"\r\n0\r\n\r\n");
-    client.read("POST").problem(413, "payload_too_large");
+    let answer = client.read_answer("POST", CHECK);
+    answer.problem(413, "payload_too_large");
     send(&node, BATCH, &[], &vec![b' '; 4 * 1024 * 1024 + 1]).problem(413, "payload_too_large");
     let fits = [check().to_string().into_bytes(), vec![b' '; 60_000]].concat();
     send(&node, CHECK, &[], &fits).ok();
@@ -202,7 +203,8 @@ fn a_header_of_any_bytes_is_no_failure() {
     );
     let mut client = node.client();
     client.write_raw(&request);
-    client.read("POST").problem(401, "unauthenticated");
+    let answer = client.read_answer("POST", DECLARE);
+    answer.problem(401, "unauthenticated");
     let long = "x".repeat(8_000);
     let authorization = [("Authorization", format!("Bearer {long}"))];
     node.client()
