@@ -273,15 +273,7 @@ impl Place {
                 };
                 (Route::Declare, Body::LiftSuppression(body))
             }
-            7 => {
-                let ago = i64::try_from(random.below(4 * 3_600_000)).unwrap_or(0);
-                let body = ObserveMessage {
-                    customer,
-                    channel: channel(rules, random),
-                    occurred_at: now.plus_ms(60_000 - ago),
-                };
-                (Route::Batch, Body::ObserveMessage(body))
-            }
+            7 => observe(rules, customer, now, random),
             _ => self.ownership(which, rules, (customer, now), hot, random),
         }
     }
@@ -389,6 +381,17 @@ impl Place {
                 .then(|| self.windows[random.index(self.windows.len())].window()),
         })
     }
+}
+
+/// A message of a customer was seen, up to some hours ago or a little ahead of time.
+fn observe(rules: &Rules, customer: KeyHash, now: Timestamp, random: &mut Random) -> (Route, Body) {
+    let ago = i64::try_from(random.below(4 * 3_600_000)).unwrap_or(0);
+    let body = ObserveMessage {
+        customer,
+        channel: channel(rules, random),
+        occurred_at: now.plus_ms(60_000 - ago),
+    };
+    (Route::Batch, Body::ObserveMessage(body))
 }
 
 fn purpose(rules: &Rules, random: &mut Random) -> PurposeId {

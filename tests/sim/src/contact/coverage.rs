@@ -1,7 +1,7 @@
 //! Which cases of ownership a run has seen, by what was asked and what was answered.
 //!
-//! A case that is never seen is a rule that nothing tests; `tests/runs.rs` asks for each of
-//! [`CASES`]. One more is counted and left out of them: a claim renewed for so long that it gets
+//! A case that is never seen is a rule that nothing tests; `tests/sim/tests/runs.rs` asks for each
+//! of [`CASES`]. One more is counted and left out of them: a claim renewed for so long that it gets
 //! another id, which only some of the longest runs come to.
 
 use interlock_domain::contact::claim::ClaimVia;

@@ -64,12 +64,14 @@ pub(super) fn lock(moment: &Moment<'_>, route: Route, body: &LockTask) -> Outcom
     let earlier = held.map(|lock| (lock.id, lock.named_at));
     let naming = Naming::new(now, body.new_id, earlier);
     let (_, level) = moment.rules.level(body.level.as_ref());
+    // Under another id it is another lock, which begins where the old one ends.
+    let goes_on = held.filter(|lock| lock.id == naming.id);
     let lock = TaskLock {
         id: naming.id,
         holder: body.holder.clone(),
         task: body.task.clone(),
         source: body.source.clone(),
-        since: held.map_or(now, |lock| lock.since),
+        since: goes_on.map_or(now, |lock| lock.since),
         until: now.plus_s(i64::from(body.lease_s).min(moment.rules.longest_s)),
         epoch: moment.epoch.unwrap_or(0),
         level,
