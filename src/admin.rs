@@ -20,6 +20,7 @@ use interlock_domain::contact::Contact;
 use interlock_domain::contact::command::{Body, Command, Route};
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::reply::Reply;
+use interlock_storage::Log;
 use tokio::sync::{Mutex, MutexGuard};
 
 use self::protocol::No;
@@ -40,6 +41,7 @@ pub(crate) struct Admin {
     directory: Arc<Directory>,
     node: NodeHandle<Contact>,
     meta: MetaWriter<Contact>,
+    log: Arc<dyn Log>,
 }
 
 impl fmt::Debug for Admin {
@@ -53,6 +55,7 @@ impl Admin {
     pub(crate) fn new(registry: Registry, node: &Node<Contact>) -> Self {
         Self {
             directory: registry.directory(),
+            log: registry.log(),
             registry: Mutex::new(registry),
             node: node.handle(),
             meta: node.meta_writer(),
@@ -67,6 +70,11 @@ impl Admin {
     /// The node.
     pub(crate) const fn node(&self) -> &NodeHandle<Contact> {
         &self.node
+    }
+
+    /// The log, to read what decisions left in it; files are read outside the event loop.
+    pub(crate) fn log(&self) -> Arc<dyn Log> {
+        Arc::clone(&self.log)
     }
 
     /// Makes a change durable and puts it in force, on every shard before the entrance: whoever

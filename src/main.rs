@@ -54,6 +54,9 @@ enum Verb {
     /// Lists and settles effects whose outcome nobody knows.
     #[command(subcommand, arg_required_else_help = true)]
     Effects(verbs::Effects),
+    /// Says why a decision came out as it did.
+    #[command(after_help = exit::HELP)]
+    Explain(verbs::explain::Args),
     /// Shows what a running server holds of one customer, object or effect.
     #[command(after_help = exit::HELP)]
     Show(verbs::show::Args),
@@ -63,6 +66,9 @@ enum Verb {
     /// Makes and lists spaces of a running server, and changes their rules.
     #[command(subcommand, arg_required_else_help = true)]
     Spaces(verbs::Spaces),
+    /// Reads a data directory that no server uses, and judges all of it.
+    #[command(after_help = exit::HELP)]
+    Verify(verbs::verify::Args),
 }
 
 fn main() -> ExitCode {
@@ -84,6 +90,8 @@ fn run() -> Result<(), Stop> {
             Ok(())
         }
         Verb::Effects(verb) => verb.run(),
+        Verb::Explain(args) => args.run(),
+        Verb::Verify(args) => args.run(),
         Verb::Show(args) => args.run(),
         Verb::Keys(verb) => verb.run(),
         Verb::Spaces(verb) => verb.run(),

@@ -94,6 +94,11 @@ impl Registry {
         Arc::clone(&self.directory)
     }
 
+    /// The log that the rows are in, to read.
+    pub(crate) fn log(&self) -> Arc<dyn Log> {
+        Arc::clone(&self.log)
+    }
+
     /// The rules of every space.
     pub(crate) fn policies(&self) -> Vec<(SpaceId, Arc<Policy>)> {
         self.spaces

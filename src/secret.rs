@@ -137,6 +137,31 @@ pub(crate) fn open(data: &Path, log: &dyn Log) -> Result<Secret, Stop> {
     Ok(secret)
 }
 
+/// The secret of a log that is only looked at; nothing is written.
+///
+/// # Errors
+/// When it is not there, or is not the one the log was written with.
+pub(crate) fn look(data: &Path, log: &dyn Log) -> Result<Secret, Stop> {
+    let check = log.meta(CHECK_KEY).map_err(log_stop::read)?;
+    let path = data.join(SECRET_FILE);
+    let refuse = |what: &str| Stop::new(Exit::Secret, format!("{} {what}", path.display()));
+    for name in [SECRET_FILE, SECRET_DRAFT_FILE] {
+        let bytes = read(&data.join(name));
+        let bytes = bytes.map_err(|error| refuse(&format!("cannot be read: {error}")))?;
+        let secret = bytes.and_then(|bytes| Secret::of(&bytes));
+        let ours = secret.filter(|secret| check == Some(secret.derive(Use::Check).to_vec()));
+        if let Some(secret) = ours {
+            return Ok(secret);
+        }
+    }
+    match check {
+        None => Err(lost(data)),
+        Some(_) => Err(refuse(
+            "is not the secret this data was written with, or is gone; put the right one back",
+        )),
+    }
+}
+
 /// The bytes of a file, `None` when there is none.
 fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     match fs::read(path) {

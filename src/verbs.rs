@@ -7,6 +7,7 @@
 mod effect_name;
 mod effects_awaiting;
 mod effects_settle;
+pub(crate) mod explain;
 mod keys_create;
 mod keys_list;
 mod keys_revoke;
@@ -17,6 +18,7 @@ mod spaces_apply;
 mod spaces_create;
 mod spaces_list;
 mod table;
+pub(crate) mod verify;
 
 use clap::Subcommand;
 
@@ -108,6 +110,7 @@ impl Spaces {
 const KNOWN: &[&str] = &[
     effects_awaiting::NAME,
     effects_settle::NAME,
+    explain::NAME,
     keys_create::NAME,
     keys_list::NAME,
     keys_revoke::NAME,
@@ -127,6 +130,7 @@ pub(crate) async fn serve(admin: &Admin, request: &Request) -> Answered {
     match request.verb.as_str() {
         effects_awaiting::NAME => effects_awaiting::serve(admin, request.args()?).await,
         effects_settle::NAME => effects_settle::serve(admin, request.args()?).await,
+        explain::NAME => explain::serve(admin, request.args()?).await,
         show::NAME => show::serve(admin, request.args()?).await,
         keys_create::NAME => keys_create::serve(admin, request.args()?).await,
         keys_list::NAME => keys_list::serve(admin, request.args()?).await,

@@ -28,6 +28,7 @@ pub mod scan;
 pub mod shard;
 pub mod shard_actor;
 pub mod stats;
+pub mod verify;
 
 pub use clock::NodeClock;
 pub use handle::{Answer, NodeHandle, Refused, Submission};

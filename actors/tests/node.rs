@@ -10,6 +10,7 @@ use interlock_actors::credits::CreditOptions;
 use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
 use interlock_actors::scan::NotScanned;
+use interlock_actors::verify::verify;
 use interlock_actors::{Answer, Node, NodeClock, NodeOptions, Submission};
 use interlock_domain::ids::IdStream;
 use interlock_domain::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
@@ -176,8 +177,14 @@ impl Machine for Boxes {
         Sweep::Keep
     }
 
-    fn check(_: &Entity) -> Result<(), Broken> {
-        Ok(())
+    fn check(entity: &Entity) -> Result<(), Broken> {
+        match entity {
+            Entity::Row(255) => Err(Broken {
+                invariant: "B1",
+                seen: "a row that names no box".to_owned(),
+            }),
+            Entity::Row(_) | Entity::Count(_) => Ok(()),
+        }
     }
 
     fn rebind(_: &mut Command, _: &Rules) -> Result<(), Reply> {
@@ -336,4 +343,33 @@ fn a_scan_meets_every_entity_and_keeps_the_smallest() {
         let scan = handle.scan(1, rows).await;
         assert_eq!(scan, Err(NotScanned::GivenUp));
     });
+}
+
+/// A log is judged as a whole: what a node left is well, and an entity that breaks its invariant is
+/// named with its place.
+#[test]
+fn a_log_is_verified_and_a_broken_entity_is_named() {
+    let log: Arc<dyn Log> = Arc::new(MemoryLog::new());
+    actix::System::new().block_on(async {
+        let node = start(&log, 2);
+        ask(&node, vec![Command::Label(1, 7), Command::Label(2, 8)]).await;
+        ask(&node, vec![Command::Add(1, None)]).await;
+        node.stop(Duration::from_secs(10)).await;
+    });
+    let mut parts = Vec::new();
+    let verified = verify::<Boxes>(&*log, &mut |part, _| parts.push(part));
+    let verified = verified.expect("it is well");
+    assert_eq!(parts, [1, 2, 3, 4]);
+    assert_eq!(verified.entities[Kind::Directory as usize], 2);
+    assert_eq!(verified.entities[Kind::Customer as usize], 1);
+    assert!(verified.records >= 3 && verified.entity_bytes_max > 0);
+    actix::System::new().block_on(async {
+        let node = start(&log, 2);
+        // A row may not name the box 255: see `check`.
+        ask(&node, vec![Command::Label(3, 255)]).await;
+        node.stop(Duration::from_secs(10)).await;
+    });
+    let broken = verify::<Boxes>(&*log, &mut |_, _| ()).expect_err("it is named");
+    let said = broken.to_string();
+    assert!(said.contains("directory") && said.contains("B1"), "{said}");
 }

@@ -12,6 +12,7 @@
 //! `values` keeps readers of many-chunk values off a batch. In this order.
 
 mod chunk;
+mod copy;
 mod engine;
 mod files;
 mod heal;

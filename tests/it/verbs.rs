@@ -1,4 +1,7 @@
-//! The operator's verbs over the socket of a running server.
+//! The operator's verbs: the socket, keys and spaces; in `verbs/` the others.
+
+mod look;
+mod verify;
 
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::fs::PermissionsExt;
@@ -76,6 +79,12 @@ fn question(purpose: &str) -> Value {
         "purpose": purpose, "channel": "whatsapp",
         "subject": {"type": "phone_e164", "value": "+5511987654321"},
     })
+}
+
+fn reserve(server: &Server, key: &str, effect: &str) {
+    let body = json!({"effect_key": effect, "kind": "document"});
+    let answer = server.post_once("/v1/coordination/effects", key, effect, &body);
+    assert_eq!(answer.status, 201, "{answer:?}");
 }
 
 fn started() -> (Server, Setup) {
@@ -343,124 +352,4 @@ fn nothing_secret_is_logged() {
     for secret in [&key, "5511987654321"] {
         assert!(!log.contains(secret), "{log}");
     }
-}
-
-fn reserve(server: &Server, key: &str, effect: &str) {
-    let body = json!({"effect_key": effect, "kind": "document"});
-    let answer = server.post_once("/v1/coordination/effects", key, effect, &body);
-    assert_eq!(answer.status, 201, "{answer:?}");
-}
-
-#[test]
-fn an_effect_whose_lease_is_over_is_listed_and_settled() {
-    let (server, setup) = started();
-    let made = new_key(&setup);
-    let key = text(&made, "key");
-    for number in 0..3 {
-        reserve(&server, key, &format!("order-{number}"));
-    }
-    let awaiting = ["effects", "awaiting", "--space", "default"];
-    assert_eq!(facts(&setup, &awaiting)["awaiting"], 0, "the leases hold");
-    server.set_clock("2026-01-05T12:30:00Z");
-    let listed = facts(&setup, &awaiting);
-    assert_eq!(listed["awaiting"], 3);
-    let first = &listed["effects"][0];
-    assert_eq!(
-        (&first["kind"], &first["source"]),
-        (&json!("document"), &json!("agents"))
-    );
-    assert_eq!(
-        (&first["age_s"], &first["attempt"]),
-        (&json!(29 * 60), &json!(1))
-    );
-    let of = |more: &[&str]| {
-        let words = [&awaiting[..], more].concat();
-        facts(&setup, &words)["awaiting"].clone()
-    };
-    assert_eq!(of(&["--older-than", "29m"]), 3);
-    assert_eq!(of(&["--older-than", "30m"]), 0);
-    assert_eq!(of(&["--kind", "delivery"]), 0);
-    assert_eq!(of(&["--source", "operator"]), 0);
-    let one = facts(&setup, &[&awaiting[..], &["--limit", "1"]].concat());
-    assert_eq!(
-        (&one["truncated"], one["effects"].as_array().map(Vec::len)),
-        (&json!(true), Some(1))
-    );
-    let text_form = verb(&setup, &awaiting).done();
-    assert!(
-        text_form.lines().all(|line| line.chars().count() <= 80),
-        "{text_form}"
-    );
-
-    let short = text(first, "short");
-    let settle = |words: &[&str]| {
-        let fixed = ["effects", "settle", "--space", "default", "--by", "person"];
-        verb(&setup, &[&fixed[..], words].concat())
-    };
-    let stale = settle(&["--short", short, "--state", "done", "--attempt", "2"]);
-    assert!(stale.line(13).contains("attempt is 1"), "{stale:?}");
-    let said = settle(&["--short", short, "--state", "done"]).done();
-    assert!(said.contains("attempt 1 is done"), "{said}");
-    let again = settle(&["--short", short, "--state", "failed"]);
-    assert!(again.line(13).contains("unknown"), "{again:?}");
-    settle(&["--effect-key", "nobody", "--state", "done"]).line(13);
-    let server = server.kill().start();
-    assert_eq!(of(&[]), 2);
-    for number in 0..3 {
-        let name = format!("order-{number}");
-        settle(&["--effect-key", &name, "--state", "failed"]);
-    }
-    assert_eq!(of(&[]), 0);
-    drop(server);
-}
-
-#[test]
-fn show_says_what_is_held_before_and_after() {
-    let (server, setup) = started();
-    let made = new_key(&setup);
-    let key = text(&made, "key");
-    let subject = [
-        "show",
-        "--space",
-        "default",
-        "--subject",
-        "phone_e164:+5511987654321",
-    ];
-    let nothing = verb(&setup, &subject).done();
-    assert!(nothing.contains("holds nothing"), "{nothing}");
-    let suppress = json!({"kind": "suppression.added", "agent": "a",
-        "subject": {"type": "phone_e164", "value": "+5511987654321"},
-        "detail": {"purpose": "marketing", "reason": "opt_out"}});
-    let answer = server.post_once("/v1/coordination/declare", key, "s-1", &suppress);
-    assert_eq!(answer.status, 200, "{answer:?}");
-    let shown = verb(&setup, &subject).done();
-    assert!(
-        shown.contains("marketing") && shown.contains("no end"),
-        "{shown}"
-    );
-    assert!(!shown.contains("5511987654321"), "the value is not echoed");
-    reserve(&server, key, "order-1");
-    let effect = ["show", "--space", "default", "--effect-key", "order-1"];
-    let shown = facts(&setup, &effect);
-    assert_eq!(shown["effect"]["state"], "reserved");
-    assert_eq!(shown["effect"]["lease_until"], "2026-01-05T12:01:00Z");
-    server.set_clock("2026-01-05T12:02:00Z");
-    assert_eq!(facts(&setup, &effect)["effect"]["state"], "unknown_outcome");
-    let object = ["show", "--space", "default", "--object", "invoice:erp:17"];
-    assert_eq!(facts(&setup, &object)["known"], false);
-    let bad = [
-        "show",
-        "--space",
-        "default",
-        "--subject",
-        "telegraph:5511987654321",
-    ];
-    let said = verb(&setup, &bad);
-    assert!(said.line(13).contains("type"), "{said:?}");
-    assert_eq!(verb(&setup, &["show", "--space", "default"]).code, Some(2));
-    let log = server.terminate().stderr.join("\n");
-    assert!(
-        !log.contains("5511987654321") && !log.contains("order-1"),
-        "{log}"
-    );
 }

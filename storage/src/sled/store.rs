@@ -371,7 +371,7 @@ fn sled_error(dir: &Path, error: &sled::Error) -> LogError {
     }
 }
 
-fn locked(dir: &Path) -> LogError {
+pub(super) fn locked(dir: &Path) -> LogError {
     LogError::Locked(format!(
         "the data directory {} is in use by another process",
         dir.display()

@@ -262,3 +262,28 @@ fn the_largest_commit_is_taken() {
     assert_eq!(length, crate::COMMIT_BYTES_MAX);
     assert!(log.free_bytes().is_some_and(|free| free > 0));
 }
+
+/// A copy is refused while somebody has the log, and taking one changes nothing of it.
+#[test]
+fn a_copy_needs_the_lock_and_changes_nothing() {
+    let home = tempfile::tempdir().expect("a directory");
+    let (dir, to) = (home.path().join("log"), home.path().join("copy"));
+    let log = SledLog::open(&dir, &SledOptions::default()).expect("opens");
+    let commit = Commit {
+        meta: vec![(b"a".to_vec(), Some(b"1".to_vec()))],
+        ..Commit::default()
+    };
+    log.commit(&commit).expect("commits");
+    let refused = SledLog::copy(&dir, &to).expect_err("it is in use");
+    assert!(matches!(refused, LogError::Locked(_)), "{refused}");
+    assert!(!to.exists());
+    drop(log);
+    let before = fs::read(dir.join("db")).expect("a file");
+    assert!(SledLog::bytes_of(&dir).expect("sizes") >= before.len() as u64);
+    SledLog::copy(&dir, &to).expect("copies");
+    let copy = SledLog::open(&to, &SledOptions::default()).expect("opens");
+    assert_eq!(copy.meta(b"a").expect("reads"), Some(b"1".to_vec()));
+    drop(copy);
+    assert!(fs::read(dir.join("db")).expect("a file") == before);
+    SledLog::copy(&home.path().join("none"), &to).expect_err("there is none");
+}
