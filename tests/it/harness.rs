@@ -13,6 +13,7 @@
 //! assert_eq!(ended.code, Some(0));
 //! ```
 
+mod documented;
 mod http;
 mod output;
 mod process;

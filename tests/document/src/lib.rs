@@ -9,6 +9,8 @@ mod compare;
 mod schema;
 mod shapes;
 
+use std::collections::BTreeSet;
+
 use serde_json::Value;
 
 pub use compare::superset;
@@ -48,6 +50,27 @@ impl Document {
         &self.0
     }
 
+    /// The part of the document that is about some paths: their operations, and the components
+    /// these lead to.
+    #[must_use]
+    pub fn about(&self, wanted: impl Fn(&str) -> bool) -> Self {
+        let mut part = self.0.clone();
+        if let Some(paths) = part["paths"].as_object_mut() {
+            paths.retain(|path, _| wanted(path));
+        }
+        let mut reached = BTreeSet::new();
+        let mut open = references(&part["paths"]);
+        while let Some(name) = open.pop() {
+            if reached.insert(name.clone()) {
+                open.extend(references(&self.0["components"]["schemas"][&name]));
+            }
+        }
+        if let Some(schemas) = part["components"]["schemas"].as_object_mut() {
+            schemas.retain(|name, _| reached.contains(name));
+        }
+        Self(part)
+    }
+
     /// Whether an answer is one the document lists.
     ///
     /// # Errors
@@ -78,5 +101,18 @@ impl Document {
         let place = reference.trim_start_matches('#');
         let target = self.0.pointer(place);
         target.ok_or_else(|| format!("{reference} leads nowhere"))
+    }
+}
+
+/// The components that a part of a document names.
+fn references(part: &Value) -> Vec<String> {
+    match part {
+        Value::String(text) => {
+            let name = text.strip_prefix("#/components/schemas/");
+            name.map(str::to_owned).into_iter().collect()
+        }
+        Value::Array(items) => items.iter().flat_map(references).collect(),
+        Value::Object(members) => members.values().flat_map(references).collect(),
+        Value::Null | Value::Bool(_) | Value::Number(_) => Vec::new(),
     }
 }

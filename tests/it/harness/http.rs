@@ -6,7 +6,7 @@ use serde_json::Value;
 use ureq::http::Response;
 use ureq::{Agent, Body};
 
-use super::PATIENCE;
+use super::{PATIENCE, documented};
 
 /// Asks one server.
 #[derive(Clone, Debug)]
@@ -62,7 +62,7 @@ impl Client {
         if !key.is_empty() {
             request = request.header("Authorization", format!("Bearer {key}"));
         }
-        read(path, request.call())
+        read("GET", path, request.call())
     }
 
     /// POST of a JSON body with a key.
@@ -71,7 +71,7 @@ impl Client {
             .agent
             .post(format!("{}{path}", self.url))
             .header("Authorization", format!("Bearer {key}"));
-        read(path, request.send_json(body))
+        read("POST", path, request.send_json(body))
     }
 
     /// POST with an Idempotency-Key.
@@ -87,29 +87,37 @@ impl Client {
             .post(format!("{}{path}", self.url))
             .header("Authorization", format!("Bearer {key}"))
             .header("Idempotency-Key", idempotency_key);
-        read(path, request.send_json(body))
+        read("POST", path, request.send_json(body))
     }
 
     /// PUT of a JSON body without a key.
     pub(crate) fn put(&self, path: &str, body: &Value) -> Answer {
         let request = self.agent.put(format!("{}{path}", self.url));
-        read(path, request.send_json(body))
+        read("PUT", path, request.send_json(body))
     }
 }
 
-fn read(path: &str, answer: Result<Response<Body>, ureq::Error>) -> Answer {
+fn read(method: &str, path: &str, answer: Result<Response<Body>, ureq::Error>) -> Answer {
     let mut answer = match answer {
         Ok(answer) => answer,
         Err(error) => panic!("{path}: {error}"),
     };
-    let retry_after = answer.headers().get("Retry-After");
-    let retry_after = retry_after.and_then(|value| value.to_str().ok());
+    let text = answer
+        .body_mut()
+        .read_to_string()
+        .expect("a body in UTF-8 of at most 10 MB");
+    let header = |name: &str| answer.headers().get(name)?.to_str().ok();
+    let status = answer.status().as_u16();
+    documented::hold(&interlock_document::Answer {
+        method,
+        path,
+        status,
+        media_type: header("Content-Type"),
+        body: text.as_bytes(),
+    });
     Answer {
-        status: answer.status().as_u16(),
-        retry_after: retry_after.map(str::to_owned),
-        text: answer
-            .body_mut()
-            .read_to_string()
-            .expect("a body in UTF-8 of at most 10 MB"),
+        status,
+        retry_after: header("Retry-After").map(str::to_owned),
+        text,
     }
 }
