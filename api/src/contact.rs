@@ -16,6 +16,7 @@ mod golden;
 pub(crate) mod identity;
 pub(crate) mod keyed;
 pub(crate) mod messages;
+pub(crate) mod offers;
 pub(crate) mod ownership;
 pub(crate) mod planned;
 pub(crate) mod refused;

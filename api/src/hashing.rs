@@ -28,6 +28,10 @@ pub enum Label {
     Receipt = 4,
     /// A request, to tell a repeat from another request under the same Idempotency-Key.
     Request = 5,
+    /// The id of a commitment.
+    Commitment = 6,
+    /// The key under which texts are sealed. Its one hash never names anything.
+    Sealing = 7,
 }
 
 /// First byte of every labelled message: never part of UTF-8 text.

@@ -21,6 +21,7 @@ pub mod problem;
 pub mod profile;
 pub mod rate;
 pub mod request_id;
+mod sealing;
 mod secure;
 pub mod server;
 pub mod state;

@@ -12,11 +12,13 @@ mod check;
 pub mod claim;
 mod claim_target;
 pub mod command;
+pub mod commitment;
 pub mod customer;
 mod declare_contact_made;
 mod declare_effect;
 pub mod directory;
 pub mod effect;
+mod end_commitment;
 pub mod entity;
 pub mod event;
 mod find_claim;
@@ -24,6 +26,7 @@ mod find_claim;
 pub mod fixture;
 mod lift_suppression;
 mod lock_task;
+mod make_commitment;
 pub mod name;
 pub mod note;
 pub mod object;
@@ -46,7 +49,7 @@ pub mod window;
 
 use std::convert::Infallible;
 
-use crate::contact::command::{Body, ClaimPlace, Command, FindClaim, ObserveOwner, ReleaseClaim};
+use crate::contact::command::{Body, ClaimPlace, Command, FindClaim, ObserveOwner};
 use crate::contact::customer::Customer;
 use crate::contact::directory::{DirectoryRow, row_key};
 use crate::contact::effect::Effect;
@@ -57,7 +60,7 @@ use crate::contact::object::Object;
 use crate::contact::policy::Policy;
 use crate::contact::receipt::Receipt;
 use crate::contact::reply::Reply;
-use crate::ids::IdStream;
+use crate::ids::{Id, IdStream};
 use crate::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
 use crate::machine::{Broken, Context, Decision, Entities, Machine, Sweep, Undecided};
 use crate::time::Timestamp;
@@ -114,10 +117,12 @@ impl Machine for Contact {
                 keys.push(row_key(command.space, lock.new_id));
                 keys.push(named(Kind::Object, lock.object));
             }
-            Body::ReleaseClaim(release) => match release.place {
-                ClaimPlace::At(target) => keys.push(target.key(command.space)),
-                ClaimPlace::ToFind | ClaimPlace::Nowhere => {}
-            },
+            Body::ReleaseClaim(release) => keys.extend(place_key(command.space, release.place)),
+            Body::MakeCommitment(made) => {
+                keys.push(named(Kind::Directory, made.row));
+                keys.push(named(Kind::Customer, made.customer));
+            }
+            Body::EndCommitment(end) => keys.extend(place_key(command.space, end.place)),
             Body::FindClaim(find) => keys.push(row_key(command.space, find.claim)),
             Body::Advise(advise) => keys.push(advise.target.key(command.space)),
             Body::Show(show) => keys.push(named(show.kind, show.hash)),
@@ -126,14 +131,14 @@ impl Machine for Contact {
     }
 
     fn look_up(command: &Command) -> Option<Command> {
-        let Body::ReleaseClaim(ReleaseClaim {
-            claim,
-            place: ClaimPlace::ToFind,
-            ..
-        }) = command.body
-        else {
-            return None;
-        };
+        let to_find = |place| place == ClaimPlace::ToFind;
+        let claim = if let Body::ReleaseClaim(release) = &command.body {
+            to_find(release.place).then_some(release.claim)
+        } else if let Body::EndCommitment(end) = &command.body {
+            to_find(end.place).then_some(Id(end.row.0))
+        } else {
+            None
+        }?;
         Some(Command {
             receipt: None,
             body: Body::FindClaim(FindClaim { claim }),
@@ -143,12 +148,15 @@ impl Machine for Contact {
 
     /// An id that leads nowhere is decided too: its answer is a receipt's like any other.
     fn looked_up(mut command: Command, found: Reply) -> Result<Command, Reply> {
+        let found = if let Reply::Found(target) = found {
+            ClaimPlace::At(target)
+        } else {
+            ClaimPlace::Nowhere
+        };
         if let Body::ReleaseClaim(release) = &mut command.body {
-            release.place = if let Reply::Found(target) = found {
-                ClaimPlace::At(target)
-            } else {
-                ClaimPlace::Nowhere
-            };
+            release.place = found;
+        } else if let Body::EndCommitment(end) = &mut command.body {
+            end.place = found;
         }
         Ok(command)
     }
@@ -181,6 +189,8 @@ impl Machine for Contact {
             Body::ObserveOwner(body) => observe_owner::decide(entities, command, body, context),
             Body::LockTask(body) => lock_task::decide(entities, command, body, context),
             Body::ReleaseClaim(body) => release_claim::decide(entities, command, body, context),
+            Body::MakeCommitment(body) => make_commitment::decide(entities, command, body, context),
+            Body::EndCommitment(body) => end_commitment::decide(entities, command, body, context),
             Body::FindClaim(body) => find_claim::decide(entities, command, body, context.now),
             Body::Advise(body) => advise::decide(entities, command, body, context),
             Body::Show(body) => show::decide(entities, command, body),
@@ -215,6 +225,10 @@ impl Machine for Contact {
             (ContactEntity::Customer(known), Event::SuppressionLifted(event)) => {
                 known.lift(event.entry);
             }
+            (ContactEntity::Customer(known), Event::CommitmentMade(made)) => known.offer(made),
+            (ContactEntity::Customer(known), Event::CommitmentTurned(event)) => {
+                known.turn_offer(event);
+            }
             (ContactEntity::Customer(known), Event::MessageSeen(event)) => {
                 known.see_message(event);
             }
@@ -226,7 +240,7 @@ impl Machine for Contact {
             (ContactEntity::Object(known), Event::ClaimAccepted(claim)) => known.claim(claim),
             (ContactEntity::Object(known), Event::LockTaken(lock)) => known.lock(lock),
             (ContactEntity::Object(known), Event::ClaimReleased(event)) => known.release(event),
-            (ContactEntity::Directory(row), Event::RowWritten(written)) => **row = *written,
+            (ContactEntity::Directory(row), Event::RowWritten(written)) => row.clone_from(written),
             (
                 ContactEntity::Effect(_)
                 | ContactEntity::Customer(_)
@@ -297,6 +311,8 @@ impl Machine for Contact {
             | Body::ObserveOwner(_)
             | Body::LockTask(_)
             | Body::ReleaseClaim(_)
+            | Body::MakeCommitment(_)
+            | Body::EndCommitment(_)
             | Body::FindClaim(_)
             | Body::Advise(_)
             | Body::Show(_) => None,
@@ -312,4 +328,12 @@ impl Machine for Contact {
 #[must_use]
 pub const fn key(space: SpaceId, kind: Kind, hash: KeyHash) -> EntityKey {
     EntityKey { kind, space, hash }
+}
+
+/// The entity a place is, once it is known.
+fn place_key(space: SpaceId, place: ClaimPlace) -> Option<EntityKey> {
+    match place {
+        ClaimPlace::At(target) => Some(target.key(space)),
+        ClaimPlace::ToFind | ClaimPlace::Nowhere => None,
+    }
 }

@@ -65,6 +65,8 @@ codes! {
     StaleEpoch = 409 "stale_epoch" "The epoch is not the current one",
     /// The effect has moved on.
     StaleAttempt = 409 "stale_attempt" "The attempt is not the current one",
+    /// Another one has the id.
+    IdTaken = 409 "id_taken" "The id belongs to another one",
     /// The target has as much as it may have.
     TargetFull = 409 "target_full" "The target has no room for one more",
     /// The state does not move that way.

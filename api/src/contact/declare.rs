@@ -10,14 +10,15 @@ use interlock_domain::contact::command::{Body, Route};
 use interlock_domain::contact::reply::{DeclareReply, Reply};
 use interlock_domain::ids::Id;
 use interlock_wire::contact::declare::{
-    ContactMadeDetail, DeclareKind, DeclareRequest, DeclareResult, EffectDetail, LeaseDetail,
-    ReleaseDetail, SuppressionAddedDetail, SuppressionLiftedDetail, TaskLockDetail,
+    CommitmentDecidedDetail, CommitmentMadeDetail, CommitmentWithdrawnDetail, ContactMadeDetail,
+    DeclareKind, DeclareRequest, DeclareResult, EffectDetail, LeaseDetail, ReleaseDetail,
+    SuppressionAddedDetail, SuppressionLiftedDetail, TaskLockDetail,
 };
 use interlock_wire::read::{self, Read};
 use serde::Serialize;
 
 use crate::contact::keyed::{Request, Wanted};
-use crate::contact::{ask, command, ownership, refused};
+use crate::contact::{ask, command, offers, ownership, refused};
 use crate::decider::Decider;
 use crate::directory::Caller;
 use crate::problem::Failure;
@@ -76,6 +77,9 @@ enum Detail<'a> {
     Lease(LeaseDetail<'a>),
     Release(ReleaseDetail),
     TaskLock(TaskLockDetail<'a>),
+    Made(CommitmentMadeDetail<'a>),
+    Withdrawn(CommitmentWithdrawnDetail<'a>),
+    Decided(CommitmentDecidedDetail<'a>),
 }
 
 /// Reads the detail by the declaration's kind.
@@ -128,10 +132,22 @@ fn detail<'a>(
             let wanted = ownership::declared_lock(caller, declared, &detail, new_id)?;
             (Detail::TaskLock(detail), wanted)
         }
-        DeclareKind::CommitmentMade
-        | DeclareKind::CommitmentWithdrawn
-        | DeclareKind::CommitmentDecided
-        | DeclareKind::Handoff => return Err(not_taken(declared.kind)),
+        DeclareKind::CommitmentMade => {
+            let detail = read_detail(declared)?;
+            let wanted = offers::made(caller, subject, &detail)?;
+            (Detail::Made(detail), wanted)
+        }
+        DeclareKind::CommitmentWithdrawn => {
+            let detail = read_detail(declared)?;
+            let wanted = offers::withdrawn(caller, subject, &detail);
+            (Detail::Withdrawn(detail), wanted)
+        }
+        DeclareKind::CommitmentDecided => {
+            let detail = read_detail(declared)?;
+            let wanted = offers::decided(caller, subject, &detail);
+            (Detail::Decided(detail), wanted)
+        }
+        DeclareKind::Handoff => return Err(not_taken(declared.kind)),
     })
 }
 
@@ -142,7 +158,6 @@ fn read_detail<'a, T: Read<'a>>(declared: &DeclareRequest<'a>) -> Result<T, Fail
 fn not_taken(kind: DeclareKind) -> Failure {
     let kind = kind.word();
     Failure::invalid(format!(
-        "`kind` is `{kind}`, which this server does not take yet; commitments and handoffs are not \
-         built"
+        "`kind` is `{kind}`, which this server does not take yet; handoffs are not built"
     ))
 }

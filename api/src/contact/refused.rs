@@ -76,6 +76,10 @@ fn refusal(why: Refusal) -> Failure {
             "`epoch` is not the claim's current one, and nothing changed; release with the epoch \
              that its last claim or renewal answered",
         ),
+        Refusal::IdTaken => Failure::new(
+            Code::IdTaken,
+            "the id belongs to another customer's commitment; ids are unique in the space, take another",
+        ),
         Refusal::TargetFull => Failure::new(
             Code::TargetFull,
             "the target has as many live claims or locks as it may have; release some, or wait for \
@@ -94,6 +98,7 @@ fn is_held(held: &HeldReply) -> Failure {
         | Refusal::StaleAttempt
         | Refusal::InvalidTransition
         | Refusal::StaleEpoch
+        | Refusal::IdTaken
         | Refusal::TargetFull => "the target is held at this level or a stricter one",
     };
     let holder = &*held.holder;
@@ -110,6 +115,7 @@ pub(crate) fn undeclared(member: Member) -> Failure {
         Member::GatewayId => "`gateway_id` must be one the space declares",
         Member::Reason => "`reason` must be one the space declares",
         Member::Level => "`level` must be one of the space's ownership levels",
+        Member::Type => "`type` must be a type of commitment the space declares",
         Member::Source => "`source` must be one of the space's ownership sources",
     })
 }

@@ -29,6 +29,16 @@ fn k1_the_kinds_there_are_are_taken() {
             json!({"lease_s": 60, "intents": ["support"]}),
         ),
         ("lease", json!({"lease_s": 60, "level": "soft_pause"})),
+        (
+            "commitment.made",
+            json!({"commitment_id": effect, "type": "offer", "score": 1.0,
+                "terms": {"off": 10}, "valid_until": "2026-12-01T00:00:00Z"}),
+        ),
+        (
+            "commitment.decided",
+            json!({"commitment_id": effect, "outcome": "accepted"}),
+        ),
+        ("commitment.withdrawn", json!({"commitment_id": effect})),
     ];
     for (kind, detail) in cases {
         assert_eq!(
@@ -42,12 +52,7 @@ fn k1_the_kinds_there_are_are_taken() {
 #[test]
 fn a_kind_that_is_not_taken_yet_is_named() {
     let node = Node::start();
-    let kinds = [
-        "commitment.made",
-        "commitment.withdrawn",
-        "commitment.decided",
-        "handoff",
-    ];
+    let kinds = ["handoff"];
     for kind in kinds {
         let body = json!({"kind": kind, "agent": "a", "detail": {"anything": 1}});
         let problem = node.post(DECLARE, &body).problem(422, "invalid_input");
@@ -164,4 +169,47 @@ fn a_window_that_is_none_is_422() {
         let place = problem["detail"].as_str().unwrap();
         assert!(place.starts_with("`detail.window"), "{place}");
     }
+}
+
+#[test]
+fn m1_m2_commitments_hold_by_the_rule_of_their_type() {
+    let node = Node::start();
+    let value = "+5511933330009";
+    let made = |id: &str, kind: &str, score: Option<f64>| {
+        let detail = json!({"commitment_id": id, "type": kind, "score": score,
+            "terms": {"for": "+5511933330009", "off": 10}});
+        node.declare_for(value, "commitment.made", &detail).ok()
+    };
+    let active = |node: &Node| {
+        let answer = node.check(&check_with(&json!({"subject": phone(value)})));
+        let active = answer["commitments_active"].as_array().cloned();
+        let ids = active.unwrap_or_default().into_iter();
+        ids.map(|one| one["id"].as_str().unwrap().to_owned())
+            .collect::<Vec<_>>()
+    };
+    let (a, b, c) = (fresh("offer"), fresh("offer"), fresh("contract"));
+    made(&a, "offer", Some(1.0));
+    made(&b, "offer", Some(2.0));
+    assert_eq!(active(&node), [b.clone()]);
+    made(&c, "contract", None);
+    assert_eq!(active(&node), [c.clone()]);
+    let decided = json!({"commitment_id": c, "outcome": "declined"});
+    // Without a subject the id leads to the customer.
+    assert_eq!(
+        node.declare("commitment.decided", &decided)["accepted"],
+        true
+    );
+    assert!(active(&node).is_empty());
+    let elsewhere = json!({"commitment_id": a, "type": "offer"});
+    let other = node
+        .declare_for("+5511933330010", "commitment.made", &elsewhere)
+        .ok();
+    assert_eq!(other["accepted"], false, "an id is unique in the space");
+    let nobody = json!({"kind": "commitment.made", "agent": "a",
+        "detail": {"commitment_id": fresh("offer"), "type": "offer"}});
+    node.post(DECLARE, &nobody).problem(422, "invalid_input");
+    let undeclared = json!({"commitment_id": fresh("offer"), "type": "unheard_of"});
+    let problem = node.declare_for(value, "commitment.made", &undeclared);
+    let problem = problem.problem(422, "invalid_input");
+    assert!(problem["detail"].as_str().unwrap().contains("`type`"));
 }

@@ -79,10 +79,8 @@ pub(super) fn suppressions(
 /// What was offered and holds.
 pub(super) fn commitments(customer: Option<&Customer>, now: Timestamp) -> Vec<CommitmentView> {
     let offered = customer.map(|customer| customer.commitments.iter());
-    let holds = offered
-        .into_iter()
-        .flatten()
-        .filter(|commitment| commitment.holds && commitment.until.is_none_or(|until| now < until));
+    let offered = offered.into_iter().flatten();
+    let holds = offered.filter(|commitment| commitment.holds(now));
     holds
         .map(|commitment| CommitmentView {
             id: commitment.id.clone(),

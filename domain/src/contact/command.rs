@@ -6,6 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::contact::claim::ClaimKind;
+use crate::contact::commitment::CommitmentState;
 use crate::contact::directory::Target;
 use crate::contact::name::{
     AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
@@ -58,7 +59,11 @@ pub enum Body {
     LockTask(LockTask),
     /// A claim or a lock is given back, by its id and epoch (§9, §10).
     ReleaseClaim(ReleaseClaim),
-    /// Which entity a claim or a lock is on: the look-up before a release.
+    /// `commitment.made` (§11, §17).
+    MakeCommitment(MakeCommitment),
+    /// `commitment.withdrawn` and `commitment.decided` (§11, §17).
+    EndCommitment(EndCommitment),
+    /// Which entity an id leads to: the look-up before a command that names only an id.
     FindClaim(FindClaim),
     /// What is known of a customer or an object, as advice (§18).
     Advise(Advise),
@@ -393,4 +398,36 @@ pub struct Show {
     pub kind: Kind,
     /// Which one.
     pub hash: KeyHash,
+}
+
+/// Something was offered.
+#[derive(Clone, Debug, PartialEq)]
+pub struct MakeCommitment {
+    /// To whom.
+    pub customer: KeyHash,
+    /// Its id.
+    pub id: Text,
+    /// Keyed hash of its id: ids are unique in the space.
+    pub row: KeyHash,
+    /// Its type's name.
+    pub kind: Text,
+    /// Its rank among those of a type where the best one holds.
+    pub score: Option<f64>,
+    /// Until when; `None`: no end.
+    pub until: Option<Timestamp>,
+    /// What was offered, sealed by the edge.
+    pub terms: Option<Vec<u8>>,
+}
+
+/// What became of an offer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndCommitment {
+    /// Whose it is, or where its id leads.
+    pub place: ClaimPlace,
+    /// Its id.
+    pub id: Text,
+    /// Keyed hash of its id.
+    pub row: KeyHash,
+    /// How it stands from now on: accepted, withdrawn or declined.
+    pub state: CommitmentState,
 }

@@ -6,7 +6,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::contact::claim::{self, Claim, check_epochs};
-use crate::contact::event::{ClaimReleased, ContactCounted, ContactMade, MessageSeen, TokenSeen};
+use crate::contact::commitment::{self, Commitment};
+use crate::contact::event::{
+    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, MessageSeen, TokenSeen,
+};
 use crate::contact::name::{ChannelId, PurposeId};
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
@@ -88,19 +91,6 @@ pub struct SeenToken {
     pub jti: Id,
     /// When.
     pub at: Timestamp,
-}
-
-/// Something offered to the customer that holds or held.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Commitment {
-    /// Its id, as declared.
-    pub id: Text,
-    /// Its type's name.
-    pub kind: Text,
-    /// It holds: not superseded, withdrawn or declined.
-    pub holds: bool,
-    /// Until when; `None`: no end.
-    pub until: Option<Timestamp>,
 }
 
 fn hours_after(at: Timestamp, hours: u16) -> Timestamp {
@@ -249,6 +239,46 @@ impl Customer {
         claim::end(&mut self.claims, event);
     }
 
+    pub(super) fn offer(&mut self, made: &Commitment) {
+        self.commitments.retain(|known| known.id != made.id);
+        self.commitments.push(made.clone());
+        self.forget_offers(made.turned_at);
+    }
+
+    pub(super) fn turn_offer(&mut self, event: &CommitmentTurned) {
+        let known = self
+            .commitments
+            .iter_mut()
+            .find(|known| known.id == event.id);
+        match known {
+            Some(known) => (known.state, known.turned_at) = (event.state, event.at),
+            None => self.commitments.push(Commitment {
+                id: event.id.clone(),
+                kind: Text::from(""),
+                score: None,
+                until: None,
+                state: event.state,
+                turned_at: event.at,
+            }),
+        }
+        self.forget_offers(event.at);
+    }
+
+    /// Drops offers that hold no more: those of long ago, and the oldest beyond the bound.
+    fn forget_offers(&mut self, now: Timestamp) {
+        let lasts = |known: &Commitment| known.forgotten_at().is_none_or(|until| now < until);
+        self.commitments.retain(lasts);
+        let ended = self.commitments.iter().filter(|known| !known.holds(now));
+        let mut turned: Vec<Timestamp> = ended.map(|known| known.turned_at).collect();
+        turned.sort_unstable();
+        let surplus = turned.len().saturating_sub(commitment::ENDED_KEPT_MAX);
+        let Some(oldest_kept) = turned.get(surplus).copied().filter(|_| surplus > 0) else {
+            return;
+        };
+        self.commitments
+            .retain(|known| known.holds(now) || known.turned_at >= oldest_kept);
+    }
+
     pub(super) fn see_message(&mut self, event: &MessageSeen) {
         let seen = LastMessage {
             channel: event.channel,
@@ -285,8 +315,8 @@ impl Customer {
         for token in &self.tokens {
             last = last.max(hours_after(token.at, TOKEN_KEPT_HOURS));
         }
-        for commitment in self.commitments.iter().filter(|known| known.holds) {
-            last = last.max(commitment.until?);
+        for commitment in &self.commitments {
+            last = last.max(commitment.forgotten_at()?);
         }
         Some(last)
     }

@@ -1,4 +1,4 @@
-//! Directory rows: from the id of a claim to the customer or object it is on.
+//! Directory rows: from the id of a claim or an offer to the customer or object it is on.
 //!
 //! Here: the row entity (`ARCHITECTURE.md`, directory row). It is written in the record that hands
 //! the id out and never changes. Not here: whether the claim is still there; its entity knows.
@@ -17,6 +17,10 @@ pub const KEPT_S: i64 = RENEWED_S + 2 * 86_400;
 /// For how long a claim keeps its id through renewals, in seconds. A renewal after that hands out a
 /// new id, so that rows need not live for ever.
 pub const RENEWED_S: i64 = 90 * 86_400;
+
+/// How long the id of an offer leads to its customer after the offer's end, or after it was made when
+/// it has none, in seconds.
+pub const OFFER_KEPT_S: i64 = 400 * 86_400;
 
 /// What a claim is on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
@@ -39,12 +43,14 @@ impl Target {
 }
 
 /// One row.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DirectoryRow {
     /// Where the id leads.
     pub target: Target,
     /// Until when it is kept.
     pub until: Timestamp,
+    /// The terms of an offer, sealed by the edge.
+    pub terms: Option<Vec<u8>>,
 }
 
 impl DirectoryRow {
@@ -52,6 +58,7 @@ impl DirectoryRow {
     pub(super) const EMPTY: Self = Self {
         target: Target::Customer(KeyHash([0; 16])),
         until: Timestamp(i64::MIN),
+        terms: None,
     };
 }
 

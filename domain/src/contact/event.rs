@@ -7,10 +7,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::contact::claim::{Claim, TaskLock};
 use crate::contact::command::{EffectKind, Settlement};
+use crate::contact::commitment::{Commitment, CommitmentState};
 use crate::contact::directory::DirectoryRow;
 use crate::contact::name::{ChannelId, PurposeId, SourceId};
 use crate::contact::receipt::Receipt;
 use crate::contact::suppression::Suppression;
+use crate::contact::text::Text;
 use crate::ids::Id;
 use crate::time::Timestamp;
 
@@ -42,7 +44,22 @@ pub enum Event {
     /// A claim or a lock was given back.
     ClaimReleased(ClaimReleased),
     /// An id was handed out.
-    RowWritten(DirectoryRow),
+    RowWritten(Box<DirectoryRow>),
+    /// Something was offered.
+    CommitmentMade(Box<Commitment>),
+    /// An offer stands otherwise, or will once it comes.
+    CommitmentTurned(Box<CommitmentTurned>),
+}
+
+/// An offer stands otherwise.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CommitmentTurned {
+    /// Which.
+    pub id: Text,
+    /// How it stands from now on.
+    pub state: CommitmentState,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// A claim or a lock was given back.

@@ -5,10 +5,11 @@
 use crate::contact::claim::ClaimKind;
 use crate::contact::command::{
     AddSuppression, Body, Check, ClaimPlace, ClaimTarget, Command, DeclareContactMade,
-    DeclareEffect, Direction, EffectKind, EffectRef, LiftSuppression, LockTask, ObserveMessage,
-    ObserveOwner, ReceiptRef, ReleaseClaim, ReserveEffect, Route, SettleEffect, SettledBy,
-    Settlement,
+    DeclareEffect, Direction, EffectKind, EffectRef, EndCommitment, LiftSuppression, LockTask,
+    MakeCommitment, ObserveMessage, ObserveOwner, ReceiptRef, ReleaseClaim, ReserveEffect, Route,
+    SettleEffect, SettledBy, Settlement,
 };
+use crate::contact::commitment::CommitmentState;
 use crate::contact::directory::Target;
 use crate::contact::name::{AgentId, ChannelId, IntentId, PurposeId, ReasonId, SourceId, TaskId};
 use crate::contact::policy::{Policy, Vault};
@@ -416,4 +417,55 @@ pub fn release(claim: Id, epoch: i64) -> Command {
         place: ClaimPlace::ToFind,
     });
     command(AGENTS, Route::Release, body)
+}
+
+/// Offer something to a customer.
+#[must_use]
+pub fn offer(customer: &str, id: &str, kind: &str) -> MakeCommitment {
+    MakeCommitment {
+        customer: hash(customer),
+        id: Text::from(id),
+        row: hash(id),
+        kind: Text::from(kind),
+        score: None,
+        until: None,
+        terms: None,
+    }
+}
+
+impl MakeCommitment {
+    /// With a score.
+    #[must_use]
+    pub const fn score(mut self, score: f64) -> Self {
+        self.score = Some(score);
+        self
+    }
+
+    /// Until an instant.
+    #[must_use]
+    pub const fn until(mut self, until: Timestamp) -> Self {
+        self.until = Some(until);
+        self
+    }
+
+    /// As a declaration.
+    #[must_use]
+    pub fn command(self) -> Command {
+        command(AGENTS, Route::Declare, Body::MakeCommitment(self))
+    }
+}
+
+/// Say what became of an offer; of a customer, or of nobody in particular.
+#[must_use]
+pub fn end_offer(customer: Option<&str>, id: &str, state: CommitmentState) -> Command {
+    let place = customer.map_or(ClaimPlace::ToFind, |customer| {
+        ClaimPlace::At(Target::Customer(hash(customer)))
+    });
+    let body = Body::EndCommitment(EndCommitment {
+        place,
+        id: Text::from(id),
+        row: hash(id),
+        state,
+    });
+    command(AGENTS, Route::Declare, body)
 }

@@ -286,6 +286,13 @@ impl Policy {
         Some((u8::try_from(place).ok()?, levels.get(place)?))
     }
 
+    /// How commitments of a type agree; `None` when it is not declared.
+    #[must_use]
+    pub fn compatibility(&self, kind: &str) -> Option<Compatibility> {
+        let found = self.commitments.iter().find(|(name, _)| **name == *kind);
+        found.map(|(_, rule)| *rule)
+    }
+
     /// An ownership source; `None` when it is not declared.
     #[must_use]
     pub fn ownership_source(&self, name: &str) -> Option<&OwnershipSource> {

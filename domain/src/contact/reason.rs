@@ -121,11 +121,13 @@ pub enum Refusal {
     StaleEpoch = 5,
     /// The target has as many live claims or locks as it may have.
     TargetFull = 6,
+    /// Another customer's offer has this id.
+    IdTaken = 7,
 }
 
 impl Refusal {
     /// All refusals, in the order of their numbers.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::EffectInFlight,
         Self::StaleAttempt,
         Self::InvalidTransition,
@@ -133,6 +135,7 @@ impl Refusal {
         Self::TaskLocked,
         Self::StaleEpoch,
         Self::TargetFull,
+        Self::IdTaken,
     ];
 
     /// The problem's code.
@@ -146,6 +149,7 @@ impl Refusal {
             Self::TaskLocked => "task_locked",
             Self::StaleEpoch => "stale_epoch",
             Self::TargetFull => "target_full",
+            Self::IdTaken => "id_taken",
         }
     }
 }

@@ -39,11 +39,13 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
             let source = policy.ownership_source(&observe.claim.source);
             declared(source, Member::Source)
         }
+        Body::MakeCommitment(made) => declared(policy.compatibility(&made.kind), Member::Type),
         Body::LockTask(lock) => names.level(lock.level.as_deref()),
         Body::ReserveEffect(_)
         | Body::SettleEffect(_)
         | Body::DeclareEffect(_)
         | Body::ReleaseClaim(_)
+        | Body::EndCommitment(_)
         | Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_) => Ok(()),

@@ -165,6 +165,7 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         Body::SettleEffect(_)
         | Body::DeclareEffect(_)
         | Body::LiftSuppression(_)
+        | Body::EndCommitment(_)
         | Body::ReleaseClaim(_) => true,
         Body::Check(_)
         | Body::ReserveEffect(_)
@@ -174,6 +175,7 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::ClaimTarget(_)
         | Body::ObserveOwner(_)
         | Body::LockTask(_)
+        | Body::MakeCommitment(_)
         | Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_) => false,

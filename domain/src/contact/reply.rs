@@ -101,6 +101,8 @@ pub enum Member {
     Level,
     /// `source`: an ownership source.
     Source,
+    /// `type`: of a commitment.
+    Type,
 }
 
 impl Member {
@@ -114,6 +116,7 @@ impl Member {
             Self::Reason => "reason",
             Self::Level => "level",
             Self::Source => "source",
+            Self::Type => "type",
         }
     }
 }

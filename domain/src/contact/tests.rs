@@ -6,6 +6,7 @@
 mod budgets;
 mod channels;
 mod claims;
+mod commitments;
 mod degraded;
 mod effects;
 mod golden;

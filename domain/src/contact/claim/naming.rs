@@ -46,8 +46,9 @@ pub(in crate::contact) fn events(
         let row = DirectoryRow {
             target,
             until: named_at.plus_s(directory::KEPT_S),
+            terms: None,
         };
-        events.push((row_key(command.space, id), Event::RowWritten(row)));
+        events.push((row_key(command.space, id), Event::RowWritten(Box::new(row))));
     }
     events
 }

@@ -10,10 +10,11 @@ use super::{claim_of, lock_of};
 use crate::contact::Contact;
 use crate::contact::claim::{Claim, ClaimKind};
 use crate::contact::command::{Direction, EffectKind, Route, Settlement};
+use crate::contact::commitment::{Commitment, CommitmentState};
 use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::event::{
-    ClaimReleased, ContactCounted, ContactMade, EffectReserved, EffectSettled, Event, MessageSeen,
-    SuppressionLifted, TokenSeen,
+    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, EffectReserved, EffectSettled,
+    Event, MessageSeen, SuppressionLifted, TokenSeen,
 };
 use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
 use crate::contact::note::{Fact, Note, Noted};
@@ -89,10 +90,24 @@ fn events() -> Vec<Event> {
         Event::ClaimAccepted(Box::new(golden_claim())),
         Event::LockTaken(Box::new(lock_of("h", "t", 7))),
         Event::ClaimReleased(ClaimReleased { id, at }),
-        Event::RowWritten(DirectoryRow {
+        Event::RowWritten(Box::new(DirectoryRow {
             target: Target::Object(KeyHash([0xcd; 16])),
             until: at,
-        }),
+            terms: None,
+        })),
+        Event::CommitmentMade(Box::new(Commitment {
+            id: Text::from("a"),
+            kind: Text::from("offer"),
+            score: Some(1.5),
+            until: None,
+            state: CommitmentState::Made,
+            turned_at: at,
+        })),
+        Event::CommitmentTurned(Box::new(CommitmentTurned {
+            id: Text::from("a"),
+            state: CommitmentState::Declined,
+            at,
+        })),
     ]);
     events
 }
@@ -166,7 +181,9 @@ fn events_keep_their_bytes() {
         format!("09{CLAIM}"),
         format!("0a{LOCK}"),
         format!("0b{ID}02"),
-        format!("0c01{FINGERPRINT}02"),
+        format!("0c01{FINGERPRINT}0200"),
+        "0d0161056f6666657201000000000000f83f000002".to_owned(),
+        "0e01610402".to_owned(),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);
@@ -206,7 +223,7 @@ fn empty_entities_keep_their_bytes() {
     ];
     let found = kinds.map(|kind| hex(&Contact::empty(kind)));
     let receipt = format!("03{}{}0003", "00".repeat(16), "ff".repeat(9) + "01");
-    let row = format!("0400{}{}", "00".repeat(16), "ff".repeat(9) + "01");
+    let row = format!("0400{}{}00", "00".repeat(16), "ff".repeat(9) + "01");
     let wanted = [
         "0000000000000002",
         "0100000000000000",

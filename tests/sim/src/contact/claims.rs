@@ -151,7 +151,12 @@ impl Naming {
         }
         if self.fresh {
             let until = at.plus_s(KEPT_S);
-            let event = Event::RowWritten(DirectoryRow { target, until });
+            let row = DirectoryRow {
+                target,
+                until,
+                terms: None,
+            };
+            let event = Event::RowWritten(Box::new(row));
             changes.push(exactly(row_key(moment.space, self.id), event));
         }
         changes

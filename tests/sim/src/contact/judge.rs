@@ -126,7 +126,11 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::ObserveOwner(body) => Due::OneOf(claims::observe(moment, command.route, body)),
         Body::LockTask(body) => Due::OneOf(vec![locks::lock(moment, command.route, body)]),
         Body::ReleaseClaim(body) => Due::OneOf(locks::release(moment, command.route, body)),
-        Body::FindClaim(_) | Body::Advise(_) | Body::Show(_) => {
+        Body::FindClaim(_)
+        | Body::Advise(_)
+        | Body::Show(_)
+        | Body::MakeCommitment(_)
+        | Body::EndCommitment(_) => {
             unreachable!("they leave no record")
         }
     }

@@ -1,0 +1,101 @@
+//! From a declaration about a commitment to a command (`docs/spec/contact.md` §11, §17).
+//!
+//! Here: the id's hash, the declared type, the sealed terms. Not here: which commitment holds
+//! (`domain`).
+
+use interlock_domain::contact::command::{Body, ClaimPlace, EndCommitment, MakeCommitment};
+use interlock_domain::contact::commitment::CommitmentState;
+use interlock_domain::contact::directory::Target;
+use interlock_domain::contact::reply::Member;
+use interlock_domain::contact::text::Text;
+use interlock_domain::key::KeyHash;
+use interlock_domain::time::Timestamp;
+use interlock_wire::contact::declare::{
+    CommitmentDecidedDetail, CommitmentMadeDetail, CommitmentOutcome, CommitmentWithdrawnDetail,
+};
+use interlock_wire::contact::subject::Handle;
+use interlock_wire::value::LongLabel;
+
+use crate::contact::{identity, refused};
+use crate::directory::Caller;
+use crate::hashing::{Label, key_hash};
+use crate::problem::Failure;
+use crate::sealing;
+
+/// `commitment.made`.
+pub(crate) fn made(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+    detail: &CommitmentMadeDetail<'_>,
+) -> Result<Body, Failure> {
+    let subject = subject.ok_or_else(|| {
+        Failure::invalid("a commitment needs the `subject` it was offered to; send it")
+    })?;
+    let policy = &caller.space.policy;
+    if policy.compatibility(&detail.r#type).is_none() {
+        return Err(refused::undeclared(Member::Type));
+    }
+    let secret = caller.space.secret.prepared();
+    let row = row(caller, &detail.commitment_id);
+    let terms = detail.terms.0.get();
+    let terms = sealing::seal(secret, &row.0, terms.as_bytes()).ok_or_else(refused::broken)?;
+    Ok(Body::MakeCommitment(MakeCommitment {
+        customer: identity::customer(secret, subject),
+        id: Text::from(&*detail.commitment_id),
+        row,
+        kind: Text::from(&*detail.r#type),
+        score: detail.score.map(|score| score.0),
+        until: detail.valid_until.map(|until| Timestamp(until.0)),
+        terms: Some(terms),
+    }))
+}
+
+/// `commitment.withdrawn`.
+pub(crate) fn withdrawn(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+    detail: &CommitmentWithdrawnDetail<'_>,
+) -> Body {
+    ended(
+        caller,
+        subject,
+        &detail.commitment_id,
+        CommitmentState::Withdrawn,
+    )
+}
+
+/// `commitment.decided`.
+pub(crate) fn decided(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+    detail: &CommitmentDecidedDetail<'_>,
+) -> Body {
+    let state = match detail.outcome {
+        CommitmentOutcome::Accepted => CommitmentState::Accepted,
+        CommitmentOutcome::Declined => CommitmentState::Declined,
+    };
+    ended(caller, subject, &detail.commitment_id, state)
+}
+
+fn ended(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+    id: &LongLabel<'_>,
+    state: CommitmentState,
+) -> Body {
+    let secret = caller.space.secret.prepared();
+    let place = subject.map_or(ClaimPlace::ToFind, |handle| {
+        ClaimPlace::At(Target::Customer(identity::customer(secret, handle)))
+    });
+    Body::EndCommitment(EndCommitment {
+        place,
+        id: Text::from(&**id),
+        row: row(caller, id),
+        state,
+    })
+}
+
+fn row(caller: &Caller, id: &LongLabel<'_>) -> KeyHash {
+    let secret = caller.space.secret.prepared();
+    key_hash(&secret.labelled(Label::Commitment, &[id.as_bytes()]))
+}
