@@ -20,6 +20,7 @@ use std::sync::Arc;
 use interlock_api::directory::{
     Directory, Features, KeyDigest, KeyEntry, Role, Scope, SourceEntry, SpaceEntry, SpaceSecret,
 };
+use interlock_api::signing::SigningKeyOf;
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::key::SpaceId;
@@ -163,6 +164,7 @@ impl Registry {
                 coordination: row.features.iter().any(|name| name == COORDINATION),
             },
             policy: Arc::clone(policy),
+            signing: SigningKeyOf::new(secret.prepared(), row.signing),
             secret,
             sources: row.sources.iter().map(source_entry).collect(),
         });

@@ -13,6 +13,7 @@ use interlock_domain::contact::policy::Policy;
 use interlock_domain::key::SpaceId;
 
 use crate::hashing::PreparedKey;
+use crate::signing::SigningKeyOf;
 
 /// Spaces by id and keys by keyed hash. Shared by all workers; changes are seen by the next
 /// request.
@@ -128,6 +129,8 @@ pub struct SpaceEntry {
     pub policy: Arc<Policy>,
     /// The secret under which handles, keys and ids are hashed.
     pub secret: SpaceSecret,
+    /// The key its tokens are signed with.
+    pub signing: SigningKeyOf,
     /// The sources of the space.
     pub sources: Arc<[SourceEntry]>,
 }

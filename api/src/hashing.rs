@@ -32,6 +32,10 @@ pub enum Label {
     Commitment = 6,
     /// The key under which texts are sealed. Its one hash never names anything.
     Sealing = 7,
+    /// The seed of a key that signs contact tokens, by its number. Never an entity's name.
+    Signing = 8,
+    /// The public id of such a key.
+    SigningId = 9,
 }
 
 /// First byte of every labelled message: never part of UTF-8 text.

@@ -102,6 +102,7 @@ mod tests {
 
     use super::*;
     use crate::directory::{Features, SpaceSecret};
+    use crate::signing::SigningKeyOf;
 
     fn space() -> SpaceEntry {
         SpaceEntry {
@@ -109,6 +110,7 @@ mod tests {
             name: "one".into(),
             features: Features { coordination: true },
             policy: Arc::new(Policy::defaults(1)),
+            signing: SigningKeyOf::new(SpaceSecret::new(&[7; 32]).prepared(), 1),
             secret: SpaceSecret::new(&[7; 32]),
             sources: Arc::from([]),
         }

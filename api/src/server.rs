@@ -20,7 +20,7 @@ use crate::observe::observe;
 use crate::problem::Failure;
 use crate::rate::Rates;
 use crate::state::AppState;
-use crate::{health, metrics, openapi, profile, secure, test_clock};
+use crate::{health, keys, metrics, openapi, profile, secure, test_clock};
 
 /// Binds the addresses and builds the server; it runs while the returned future is awaited, inside
 /// an `actix_web::rt::System`.
@@ -129,6 +129,8 @@ where
     add("/openapi.json", web::get().to(openapi::get));
     add("/v1/sdk/profile", web::get().to(profile::profile::<D>));
     add("/v1/sources/me", web::get().to(profile::me::<D>));
+    let published = "/.well-known/niadra-contact-keys.json";
+    add(published, web::get().to(keys::get::<D>));
     add("/v1/batch", web::post().to(messages::post::<D>));
     add("/v1/context", web::post().to(context::post::<D>));
     let contact = "/v1/coordination";

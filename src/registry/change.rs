@@ -331,6 +331,7 @@ fn space_row(new: &NewSpace) -> SpaceRow {
         sources: sources.collect(),
         vault: new.vault.iter().map(|value| value.name.clone()).collect(),
         policy_version: 1,
+        signing: 1,
         coordination: new.coordination.clone(),
     }
 }

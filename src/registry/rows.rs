@@ -39,8 +39,16 @@ pub(crate) struct SpaceRow {
     pub(crate) vault: Vec<String>,
     /// The version of its rules, from 1.
     pub(crate) policy_version: u32,
+    /// The number of the key that signs its tokens, from 1.
+    #[serde(default = "first")]
+    pub(crate) signing: u32,
     /// Its `coordination` document, as it was given.
     pub(crate) coordination: serde_json::Value,
+}
+
+/// The number of the first key: rows that do not say have it.
+const fn first() -> u32 {
+    1
 }
 
 /// A source of a space.

@@ -23,6 +23,7 @@ use crate::directory::Caller;
 use crate::extract;
 use crate::ids;
 use crate::problem::Failure;
+use crate::signing;
 use crate::state::AppState;
 use crate::stopwatch::Stopwatch;
 
@@ -57,12 +58,22 @@ pub(crate) async fn post<D: Decider>(
         &mut out,
         checks.iter().zip(&answers),
         |out, (check, answer)| {
+            let policy = &caller.space.policy;
+            let token = token(&caller, check, answer);
             undecided
-                .or_shown(check, answer, &caller.space.policy)
+                .or_shown(check, answer, policy, token.as_deref())
                 .write(out);
         },
     );
     Ok(ask::json(StatusCode::OK, out))
+}
+
+/// The token of an answer, when one is due.
+fn token(caller: &Caller, check: &CheckRequest<'_>, answer: &Answer<Reply>) -> Option<String> {
+    let Answer::Decided(Reply::Check(reply)) = answer else {
+        return None;
+    };
+    signing::token(caller, check, reply)
 }
 
 /// The batch's commands; with an Idempotency-Key each has a receipt of its own, by its place.
@@ -153,9 +164,10 @@ impl<'a, D> InPlace<'a, D> {
         check: &CheckRequest<'_>,
         answer: &'r Answer<Reply>,
         policy: &'r Policy,
+        token: Option<&'r str>,
     ) -> CheckResult<'r> {
         if let Answer::Decided(Reply::Check(reply)) = answer {
-            return show::check(reply, policy);
+            return show::check(reply, policy, token);
         }
         let verdict = match check.direction {
             Direction::Inbound => Verdict::Allow,

@@ -15,6 +15,7 @@ use crate::contact::{ask, command, refused, show};
 use crate::decider::Decider;
 use crate::extract;
 use crate::problem::Failure;
+use crate::signing;
 use crate::state::AppState;
 
 /// May this agent do this now?
@@ -44,7 +45,8 @@ pub(crate) async fn post<D: Decider>(
         return Err(refused::undecided(Undecided::Deadline, limits));
     }
     let mut answer = Vec::with_capacity(512);
-    show::check(&reply, &caller.space.policy).write(&mut answer);
+    let token = signing::token(&caller, &check, &reply);
+    show::check(&reply, &caller.space.policy, token.as_deref()).write(&mut answer);
     Ok(ask::json(StatusCode::OK, answer))
 }
 

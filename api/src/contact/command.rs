@@ -66,7 +66,7 @@ pub(crate) fn check(caller: &Caller, request: &CheckRequest<'_>) -> Result<Body,
         object: object.map(|object| identity::object(secret, object)),
         task: request.task.as_ref().map(|task| TaskId::of(task)),
         effect,
-        signer: 0,
+        signer: caller.space.signing.number,
     }))
 }
 

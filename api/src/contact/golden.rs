@@ -130,7 +130,7 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
     let mut body = Vec::new();
     let status = match reply {
         Reply::Check(check) => {
-            show::check(check, &policy()).write(&mut body);
+            show::check(check, &policy(), None).write(&mut body);
             200
         }
         Reply::Effect(effect) => {

@@ -10,7 +10,11 @@ use interlock_wire::contact::check::{
 };
 
 /// The answer to a check.
-pub(crate) fn check<'a>(reply: &'a CheckReply, policy: &'a Policy) -> CheckResult<'a> {
+pub(crate) fn check<'a>(
+    reply: &'a CheckReply,
+    policy: &'a Policy,
+    token: Option<&'a str>,
+) -> CheckResult<'a> {
     let holder = match (reply.verdict, &reply.owner) {
         (Verdict::HandoffTo, Some(owner)) => Some(&*owner.holder),
         (Verdict::HandoffTo | Verdict::Allow | Verdict::Defer | Verdict::Deny, _) => None,
@@ -44,7 +48,7 @@ pub(crate) fn check<'a>(reply: &'a CheckReply, policy: &'a Policy) -> CheckResul
         commitments_active: commitments(&reply.commitments),
         // A coordinator knows of no promises (`docs/spec/contact.md` §11).
         promises_open: Vec::new(),
-        contact_token: None,
+        contact_token: token,
     }
 }
 

@@ -1,16 +1,18 @@
 //! The operations beside coordination: the node, what a key is, and what happened in conversations.
 
 use interlock_wire::contact::advice::{ContextRequest, ContextResponse};
+use interlock_wire::contact::keys::ContactKeys;
 use interlock_wire::contact::messages::{BatchRequest, BatchResponse};
 use interlock_wire::problem::Code;
 use interlock_wire::profile::{NodeStatus, SdkProfile, SourceMe};
 use interlock_wire::shape::{self, Components, Shape};
-use interlock_wire::value::Text;
+use interlock_wire::value::{Text, Uuid};
 
 use super::operation::Operation;
 
 pub(super) fn all(into: &mut Components) -> Vec<Operation> {
     let mut operations = keyed(into);
+    operations.push(keys(into));
     operations.extend(public(into).into_iter().map(Operation::public));
     operations
 }
@@ -84,4 +86,17 @@ fn public(into: &mut Components) -> Vec<Operation> {
             .answers(200, "The document.", shape::any_object())
             .answers_nothing(304, "The document is the one `If-None-Match` names."),
     ]
+}
+
+fn keys(into: &mut Components) -> Operation {
+    let path = "/.well-known/niadra-contact-keys.json";
+    Operation::get(
+        path,
+        "contact_keys",
+        "The keys a gateway verifies contact tokens of a space with.",
+    )
+    .public()
+    .in_query("space", "The space.", true, Uuid::shape(into))
+    .answers(200, "The keys.", ContactKeys::shape(into))
+    .problems(&[Code::NotFound, Code::InvalidInput])
 }

@@ -1,14 +1,13 @@
 //! The operations of coordination that are not served yet.
 
 use interlock_wire::contact::handoffs::{Handoff, HandoffCreate, HandoffOutcome};
-use interlock_wire::contact::keys::ContactKeys;
 use interlock_wire::contact::reports::{
     CoordinationOverview, CoordinationReportPage, ShadowRequest, ShadowRun,
 };
 use interlock_wire::contact::suppressions::{SuppressionPage, SuppressionSalt};
 use interlock_wire::problem::Code;
 use interlock_wire::shape::{self, Components, Shape};
-use interlock_wire::value::{Cursor, Days, Limit, Uuid};
+use interlock_wire::value::{Cursor, Days, Limit};
 
 use super::operation::Operation;
 
@@ -19,7 +18,6 @@ pub(super) fn all(into: &mut Components) -> Vec<Operation> {
     operations
         .into_iter()
         .map(Operation::coordinating)
-        .chain([keys(into)])
         .map(Operation::planned)
         .collect()
 }
@@ -128,16 +126,4 @@ fn suppressions(into: &mut Components) -> Vec<Operation> {
         )
         .answers(200, "The salt.", SuppressionSalt::shape(into)),
     ]
-}
-
-fn keys(into: &mut Components) -> Operation {
-    let path = "/.well-known/niadra-contact-keys.json";
-    Operation::get(
-        path,
-        "contact_keys",
-        "The keys a gateway verifies contact tokens of a space with.",
-    )
-    .public()
-    .in_query("space", "The space.", true, Uuid::shape(into))
-    .answers(200, "The keys.", ContactKeys::shape(into))
 }

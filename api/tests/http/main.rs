@@ -32,6 +32,8 @@ mod observed;
 #[cfg(test)]
 mod rates;
 #[cfg(test)]
+mod tokens;
+#[cfg(test)]
 mod wire;
 #[cfg(test)]
 mod world;

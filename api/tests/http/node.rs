@@ -11,6 +11,7 @@ use interlock_api::directory::{
     Directory, Features, KeyEntry, Role, Scope, SourceEntry, SpaceEntry, SpaceSecret,
 };
 use interlock_api::limits::{ApiLimits, ListenOptions};
+use interlock_api::signing::SigningKeyOf;
 use interlock_api::state::{AppState, BackInTime, Readiness, TestClock};
 use interlock_domain::contact::fixture;
 use interlock_domain::contact::name::SourceId;
@@ -198,6 +199,7 @@ fn directory() -> Directory {
             name: "acme".into(),
             features: Features { coordination },
             policy: Arc::clone(&policy),
+            signing: SigningKeyOf::new(SpaceSecret::new(&[secret; 32]).prepared(), 1),
             secret: SpaceSecret::new(&[secret; 32]),
             sources: Arc::new([]),
         });
