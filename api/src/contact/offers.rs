@@ -4,7 +4,7 @@
 //! (`domain`).
 
 use interlock_domain::contact::command::{Body, ClaimPlace, EndCommitment, MakeCommitment};
-use interlock_domain::contact::commitment::CommitmentState;
+use interlock_domain::contact::commitment::{CommitmentState, Score};
 use interlock_domain::contact::directory::Target;
 use interlock_domain::contact::reply::Member;
 use interlock_domain::contact::text::Text;
@@ -44,7 +44,7 @@ pub(crate) fn made(
         id: Text::from(&*detail.commitment_id),
         row,
         kind: Text::from(&*detail.r#type),
-        score: detail.score.map(|score| score.0),
+        score: detail.score.map(|score| score_of(score.0)),
         until: detail.valid_until.map(|until| Timestamp(until.0)),
         terms: Some(terms),
     }))
@@ -98,4 +98,36 @@ fn ended(
 fn row(caller: &Caller, id: &LongLabel<'_>) -> KeyHash {
     let secret = caller.space.secret.prepared();
     key_hash(&secret.labelled(Label::Commitment, &[id.as_bytes()]))
+}
+
+/// A whole number in the order of the scores: the bits of a float compare like a whole number once
+/// those of negative ones are turned round.
+fn score_of(score: f64) -> Score {
+    // Zero has two spellings.
+    let bits = (score + 0.0).to_bits().cast_signed();
+    Score(if bits < 0 { bits ^ i64::MAX } else { bits })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn scores_keep_their_order() {
+        let scores = [
+            f64::MIN,
+            -2.5,
+            -1.0,
+            -f64::MIN_POSITIVE,
+            0.0,
+            1e-300,
+            1.0,
+            2.0,
+            f64::MAX,
+        ];
+        for pair in scores.windows(2) {
+            assert!(score_of(pair[0]) < score_of(pair[1]), "{pair:?}");
+        }
+        assert_eq!(score_of(-0.0), score_of(0.0));
+    }
 }

@@ -6,7 +6,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::contact::claim::ClaimKind;
-use crate::contact::commitment::CommitmentState;
+use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
 use crate::contact::name::{
     AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
@@ -412,7 +412,7 @@ pub struct MakeCommitment {
     /// Its type's name.
     pub kind: Text,
     /// Its rank among those of a type where the best one holds.
-    pub score: Option<f64>,
+    pub score: Option<Score>,
     /// Until when; `None`: no end.
     pub until: Option<Timestamp>,
     /// What was offered, sealed by the edge.

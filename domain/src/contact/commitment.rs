@@ -23,15 +23,20 @@ pub const HELD_MAX: usize = 128;
 /// late finds it.
 pub const ENDED_KEPT_S: i64 = 90 * 86_400;
 
+/// The rank of an offer: a whole number in the order of the scores that were declared, which only
+/// the edge sees as numbers with a fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+pub struct Score(pub i64);
+
 /// Something offered to a customer.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commitment {
     /// Its id, as declared.
     pub id: Text,
     /// Its type's name; empty while only an end was declared of it.
     pub kind: Text,
     /// Its rank among those of a type where the best one holds.
-    pub score: Option<f64>,
+    pub score: Option<Score>,
     /// Until when; `None`: no end.
     pub until: Option<Timestamp>,
     /// How it stands.
@@ -105,7 +110,7 @@ pub enum Standing {
 #[must_use]
 pub fn standing(
     known: &[Commitment],
-    (kind, rule, score): (&Text, Compatibility, Option<f64>),
+    (kind, rule, score): (&Text, Compatibility, Option<Score>),
     policy: &Policy,
     now: Timestamp,
 ) -> Standing {
@@ -136,9 +141,9 @@ pub fn standing(
 }
 
 /// Compares scores; a missing one is the lowest, and equal ones leave the first.
-fn better(new: Option<f64>, old: Option<f64>) -> Ordering {
+fn better(new: Option<Score>, old: Option<Score>) -> Ordering {
     match (new, old) {
-        (Some(new), Some(old)) => new.total_cmp(&old),
+        (Some(new), Some(old)) => new.cmp(&old),
         (Some(_), None) => Ordering::Greater,
         (None, Some(_)) => Ordering::Less,
         (None, None) => Ordering::Equal,

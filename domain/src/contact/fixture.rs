@@ -9,7 +9,7 @@ use crate::contact::command::{
     MakeCommitment, ObserveMessage, ObserveOwner, ReceiptRef, ReleaseClaim, ReserveEffect, Route,
     SettleEffect, SettledBy, Settlement,
 };
-use crate::contact::commitment::CommitmentState;
+use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
 use crate::contact::name::{AgentId, ChannelId, IntentId, PurposeId, ReasonId, SourceId, TaskId};
 use crate::contact::policy::{Policy, Vault};
@@ -436,8 +436,8 @@ pub fn offer(customer: &str, id: &str, kind: &str) -> MakeCommitment {
 impl MakeCommitment {
     /// With a score.
     #[must_use]
-    pub const fn score(mut self, score: f64) -> Self {
-        self.score = Some(score);
+    pub const fn score(mut self, score: i64) -> Self {
+        self.score = Some(Score(score));
         self
     }
 

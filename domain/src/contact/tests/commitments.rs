@@ -23,11 +23,11 @@ fn m1_commitments_agree_by_the_rule_of_their_type() {
     take(&mut world, &offer("p", "d1", "discount").command());
     take(&mut world, &offer("p", "d2", "discount").command());
     assert_eq!(holding(&mut world, "p"), ["d1"], "the first holds");
-    take(&mut world, &offer("p", "o1", "offer").score(1.0).command());
-    take(&mut world, &offer("p", "o2", "offer").score(2.0).command());
-    take(&mut world, &offer("p", "o3", "offer").score(0.5).command());
+    take(&mut world, &offer("p", "o1", "offer").score(10).command());
+    take(&mut world, &offer("p", "o2", "offer").score(20).command());
+    take(&mut world, &offer("p", "o3", "offer").score(5).command());
     assert_eq!(holding(&mut world, "p"), ["d1", "o2"], "the best holds");
-    take(&mut world, &offer("p", "o4", "offer").score(2.0).command());
+    take(&mut world, &offer("p", "o4", "offer").score(20).command());
     assert_eq!(
         holding(&mut world, "p"),
         ["d1", "o2"],
@@ -36,7 +36,7 @@ fn m1_commitments_agree_by_the_rule_of_their_type() {
     take(&mut world, &offer("p", "c1", "contract").command());
     assert_eq!(holding(&mut world, "p"), ["c1"], "it holds alone");
     take(&mut world, &offer("p", "d3", "discount").command());
-    take(&mut world, &offer("p", "o5", "offer").score(9.0).command());
+    take(&mut world, &offer("p", "o5", "offer").score(90).command());
     assert_eq!(holding(&mut world, "p"), ["c1"]);
     take(&mut world, &offer("p", "c2", "contract").command());
     assert_eq!(
@@ -57,7 +57,7 @@ fn m1_a_missing_score_is_the_lowest() {
     assert_eq!(holding(&mut world, "p"), ["a"]);
     take(
         &mut world,
-        &offer("p", "c", "offer").score(-1e300).command(),
+        &offer("p", "c", "offer").score(i64::MIN).command(),
     );
     assert_eq!(holding(&mut world, "p"), ["c"]);
     take(&mut world, &offer("p", "d", "offer").command());
@@ -131,7 +131,7 @@ fn an_id_is_unique_in_the_space_and_leads_to_its_customer() {
     let mut world = World::new();
     take(&mut world, &offer("p", "a", "offer").command());
     let events = world.log.len();
-    take(&mut world, &offer("p", "a", "offer").score(5.0).command());
+    take(&mut world, &offer("p", "a", "offer").score(50).command());
     let other = world.declare(&offer("q", "a", "offer").command());
     assert_eq!(other, DeclareReply::TURNED_DOWN);
     assert_eq!(world.log.len(), events);

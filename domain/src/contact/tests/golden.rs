@@ -10,7 +10,7 @@ use super::{claim_of, lock_of};
 use crate::contact::Contact;
 use crate::contact::claim::{Claim, ClaimKind};
 use crate::contact::command::{Direction, EffectKind, Route, Settlement};
-use crate::contact::commitment::{Commitment, CommitmentState};
+use crate::contact::commitment::{Commitment, CommitmentState, Score};
 use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::event::{
     ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, EffectReserved, EffectSettled,
@@ -86,7 +86,14 @@ fn events() -> Vec<Event> {
         }),
     ];
     events.extend(outcomes());
-    events.extend([
+    events.extend(ownership());
+    events
+}
+
+/// Claims, locks, rows and offers.
+fn ownership() -> Vec<Event> {
+    let (id, at) = (Id([0xab; 16]), Timestamp(1));
+    vec![
         Event::ClaimAccepted(Box::new(golden_claim())),
         Event::LockTaken(Box::new(lock_of("h", "t", 7))),
         Event::ClaimReleased(ClaimReleased { id, at }),
@@ -98,7 +105,7 @@ fn events() -> Vec<Event> {
         Event::CommitmentMade(Box::new(Commitment {
             id: Text::from("a"),
             kind: Text::from("offer"),
-            score: Some(1.5),
+            score: Some(Score(3)),
             until: None,
             state: CommitmentState::Made,
             turned_at: at,
@@ -108,8 +115,7 @@ fn events() -> Vec<Event> {
             state: CommitmentState::Declined,
             at,
         })),
-    ]);
-    events
+    ]
 }
 
 /// One receipt of each kind of outcome but a check's.
@@ -182,7 +188,7 @@ fn events_keep_their_bytes() {
         format!("0a{LOCK}"),
         format!("0b{ID}02"),
         format!("0c01{FINGERPRINT}0200"),
-        "0d0161056f6666657201000000000000f83f000002".to_owned(),
+        "0d0161056f666665720106000002".to_owned(),
         "0e01610402".to_owned(),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
