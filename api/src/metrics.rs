@@ -27,6 +27,8 @@ pub(crate) fn describe() {
         RATE_LIMITED,
         "Requests refused because their key sent more than [limits] commands_per_key_per_s."
     );
+    // Shown from the start, so that an alert on it has something to look at.
+    metrics::counter!(RATE_LIMITED).increment(0);
 }
 
 /// Counts a request that its key's rate refused.

@@ -190,9 +190,9 @@ fn m1_m2_commitments_hold_by_the_rule_of_their_type() {
     let (a, b, c) = (fresh("offer"), fresh("offer"), fresh("contract"));
     made(&a, "offer", Some(1.0));
     made(&b, "offer", Some(2.0));
-    assert_eq!(active(&node), [b.clone()]);
+    assert_eq!(active(&node), std::slice::from_ref(&b));
     made(&c, "contract", None);
-    assert_eq!(active(&node), [c.clone()]);
+    assert_eq!(active(&node), std::slice::from_ref(&c));
     let decided = json!({"commitment_id": c, "outcome": "declined"});
     // Without a subject the id leads to the customer.
     assert_eq!(

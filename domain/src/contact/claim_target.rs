@@ -37,7 +37,7 @@ pub(super) fn decide(
     let others = known
         .iter()
         .filter(|claim| claim.holder != wanted.holder && claim.rank <= rank);
-    // A renewal that gets no stricter takes nothing from anybody.
+    // A renewal that gets no stricter is the holder's own affair, whoever else has come since.
     let renews = own.is_some_and(|own| own.rank <= rank);
     if let (Some(other), false) = (claim::governing(others, now), renews) {
         let facts = smallvec![
