@@ -1,7 +1,7 @@
 //! Tables of at most 80 columns.
 //!
 //! Here: widths, and cells that go on below when they are wider than their column: nothing is cut
-//! off, so what was printed can be copied.
+//! off, so what was printed can be copied. The first column is broken last.
 
 /// Columns of a terminal.
 const WIDTH: usize = 80;
@@ -31,10 +31,15 @@ fn widths(headings: &[String], rows: &[Vec<String>]) -> Vec<usize> {
     }
     let room = WIDTH.saturating_sub(GAP * widths.len().saturating_sub(1));
     while widths.iter().sum::<usize>() > room {
-        let widest = widths.iter_mut().max_by_key(|width| **width);
-        match widest {
-            Some(width) if *width > COLUMN_MIN => *width -= 1,
-            Some(_) | None => break,
+        // The first column names the row and is what people copy: it gives way last.
+        let wide = |width: &&mut usize| **width > COLUMN_MIN;
+        let others = widths.iter_mut().skip(1).filter(wide);
+        if let Some(width) = others.max_by_key(|width| **width) {
+            *width -= 1;
+        } else if let Some(width) = widths.first_mut().filter(wide) {
+            *width -= 1;
+        } else {
+            break;
         }
     }
     widths
@@ -110,6 +115,31 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
         assert_eq!(text.chars().filter(|&one| one == 'é').count(), 70);
         assert!(words.split(' ').all(|word| text.contains(word)));
+    }
+
+    #[test]
+    fn what_names_a_row_stays_in_one_piece_while_the_others_can_give() {
+        let id = "AAAAAAAAAAAAAAAAAAAAAA";
+        let cells = [
+            id,
+            "12 days",
+            "external_action",
+            "agents",
+            "1",
+            "lease over",
+            "a long name",
+        ];
+        let text = table(
+            &[
+                "short id", "age", "kind", "source", "attempt", "because", "space",
+            ],
+            &[row(&cells)],
+        );
+        assert!(
+            text.lines().all(|line| line.chars().count() <= WIDTH),
+            "{text}"
+        );
+        assert!(text.contains(id), "{text}");
     }
 
     #[test]
