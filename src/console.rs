@@ -15,5 +15,10 @@ pub(crate) fn say(lines: &str) {
 
 /// Prints one line on standard error.
 pub(crate) fn complain(line: &str) {
+    // What is refused may be named in the line, and must not move a terminal's cursor.
+    let line: String = line
+        .chars()
+        .map(|one| if one.is_control() { '\u{fffd}' } else { one })
+        .collect();
     writeln!(io::stderr().lock(), "interlock: {line}").ok();
 }

@@ -104,11 +104,16 @@ fn usage(help: &clap::Error) -> Result<(), Stop> {
         && help.kind() != clap::error::ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     {
         let text = help.to_string();
-        let said = text.split("\n\n").next().unwrap_or_default();
-        let words: Vec<&str> = said.split_whitespace().collect();
-        let line = words.join(" ");
+        // What is wrong, and the hint when there is one; the usage line is left to --help.
+        let parts = text.split("\n\n");
+        let said = parts.filter(|part| {
+            let part = part.trim_start();
+            !part.starts_with("Usage:") && !part.starts_with("For more information")
+        });
+        let said: Vec<&str> = said.flat_map(str::split_whitespace).collect();
+        let line = said.join(" ");
         let line = line.strip_prefix("error: ").unwrap_or(&line);
-        let line = format!("{line} (see interlock --help)");
+        let line = format!("{line} (--help behind the verb lists what there is)");
         return Err(Stop::new(Exit::Usage, line));
     }
     console::say(help.to_string().trim_end());

@@ -270,7 +270,7 @@ mod tests {
         assert!(refused("[\"coordinate\"]", "[\"x\"]").contains("unknown scope `x`"));
         assert!(refused("[\"analysis\"]", "[\"x\"]").contains("unknown role `x`"));
         assert!(refused("a2tra2tra2t", "a2tra").contains("32 bytes"));
-        assert!(refused("\"open\"", "\"ajar\"").contains("space `one`: coordination"));
+        assert!(refused("\"open\"", "\"ajar\"").contains("space `one`: purposes."));
     }
 
     #[test]

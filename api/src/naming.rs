@@ -89,7 +89,7 @@ fn json(value: &impl Serialize) -> Vec<u8> {
 fn said(refusal: Refusal) -> String {
     match refusal {
         Refusal::NotJson => "the name holds characters that no name has".to_owned(),
-        Refusal::Contract(sentence) => sentence,
+        Refusal::Contract(sentence) => format!("what was named: {sentence}"),
     }
 }
 

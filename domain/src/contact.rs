@@ -299,6 +299,8 @@ impl Machine for Contact {
         ids: &mut IdStream,
     ) -> Option<Reply> {
         match &command.body {
+            // Under a key the stored answer may be another one, so nothing else may be answered.
+            Body::Check(_) if command.receipt.is_some() => None,
             Body::Check(body) => check::undecided(body, policy, why, now, ids),
             Body::ReserveEffect(_)
             | Body::SettleEffect(_)

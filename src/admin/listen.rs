@@ -24,9 +24,9 @@ use crate::exit::{Exit, Stop};
 use crate::verbs;
 
 /// Connections at once; a further one is told to come back.
-const CONNECTIONS_MAX: u32 = 8;
+const CONNECTIONS_MAX: u32 = 64;
 /// How long a request line may take to come, and an answer to be taken.
-const IDLE_MAX: Duration = Duration::from_secs(10);
+const IDLE_MAX: Duration = Duration::from_secs(5);
 /// How long nobody is taken after the system had no room for a connection.
 const NO_ROOM: Duration = Duration::from_millis(100);
 

@@ -27,7 +27,12 @@ pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
     /// The `decision_id` of an answer.
+    #[arg(value_parser = decision_id)]
     decision_id: Uuid,
+}
+
+fn decision_id(text: &str) -> Result<Uuid, &'static str> {
+    Uuid::parse_str(text).map_err(|_| "a decision id is a UUID, the `decision_id` of an answer")
 }
 
 /// What is asked.

@@ -103,7 +103,7 @@ pub(super) fn document(path: &Path) -> Result<Box<RawValue>, Stop> {
         Stop::new(Exit::Refused, message)
     };
     let text = std::fs::read_to_string(path)
-        .map_err(|error| refuse(format!("cannot be read: {error}")))?;
+        .map_err(|error| refuse(format!("cannot be read: {error}; check the path")))?;
     RawValue::from_string(text).map_err(|error| refuse(format!("is not JSON: {error}")))
 }
 

@@ -35,6 +35,7 @@ pub(crate) struct Args {
     coordination: Option<PathBuf>,
     /// Its id, a UUID; without one a random one.
     #[arg(long, value_name = "UUID")]
+    #[arg(value_parser = space_id)]
     id: Option<Uuid>,
     /// A value the document points at, from a file of 32 bytes or their base64url; may be given
     /// several times.
@@ -142,6 +143,10 @@ pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
         id: new.id.to_string(),
         name: new.name,
     }))
+}
+
+fn space_id(text: &str) -> Result<Uuid, &'static str> {
+    Uuid::parse_str(text).map_err(|_| "a space's id is a UUID in its hyphenated form")
 }
 
 fn random_id() -> Result<Uuid, Stop> {

@@ -49,8 +49,8 @@ impl Args {
             .into_iter()
             .map(|space| {
                 vec![
-                    space.name,
                     space.id,
+                    space.name,
                     space.features.join(" "),
                     space.rules_version.to_string(),
                     space.sources.join(" "),
@@ -58,7 +58,7 @@ impl Args {
                 ]
             })
             .collect();
-        let headings = ["name", "id", "features", "rules", "sources", "keys"];
+        let headings = ["id", "name", "features", "rules", "sources", "keys"];
         say(&table(&headings, &rows));
         Ok(())
     }

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Server, Setup, until};
+use crate::harness::{PATIENCE, Server, Setup, until};
 use crate::raw::{Connection, post};
 
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
@@ -115,13 +115,14 @@ impl Hits {
 /// has passed), kills, and gives what was acknowledged until then.
 fn load_until_killed(server: &Server, next: &AtomicU64, kill: usize) -> Seen {
     let stop = AtomicBool::new(false);
+    let allowed = AtomicBool::new(false);
     let mut seen = Seen::default();
     std::thread::scope(|scope| {
         let batches: Vec<_> = (0..3)
-            .map(|_| scope.spawn(|| send_batches(server, next, &stop)))
+            .map(|_| scope.spawn(|| send_batches(server, next, (&stop, &allowed))))
             .collect();
         let keyed = scope.spawn(|| send_keyed(server, next, &stop));
-        wait_for_state(&server.data().path().join("run"), kill);
+        wait_for_state(&server.data().path().join("run"), kill, &allowed);
         // The kill comes while the threads send: what they wait for then stays open.
         server.signal_kill();
         stop.store(true, Ordering::Release);
@@ -138,17 +139,23 @@ fn load_until_killed(server: &Server, next: &AtomicU64, kill: usize) -> Seen {
     seen
 }
 
-/// Waits until there was some load and the run is in the middle of what this kill is to hit.
+/// Waits until something was acknowledged and the run is in the middle of what this kill is to hit, or
+/// a second has passed since.
 #[expect(
     clippy::disallowed_methods,
     reason = "a bound on the wait for a state of another process"
 )]
-fn wait_for_state(mark: &Path, kill: usize) {
+fn wait_for_state(mark: &Path, kill: usize, allowed: &AtomicBool) {
     let wanted: fn(&str) -> bool = match kill % 3 {
         0 => |mark| mark.contains("snapshot 1"),
         1 => |mark| mark.contains("truncation 1"),
         _ => |mark| !mark.contains("loans 0"),
     };
+    let begun = Instant::now();
+    while !allowed.load(Ordering::Acquire) {
+        assert!(begun.elapsed() < PATIENCE, "nothing is acknowledged");
+        std::thread::yield_now();
+    }
     let started = Instant::now();
     let least = Duration::from_millis(150 + 37 * (kill as u64 % 7));
     while started.elapsed() < Duration::from_secs(1) {
@@ -174,7 +181,11 @@ fn batch(numbers: impl Iterator<Item = u64>, direction: &str) -> String {
     json!({"checks": checks}).to_string()
 }
 
-fn send_batches(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> BTreeMap<u64, Known> {
+fn send_batches(
+    server: &Server,
+    next: &AtomicU64,
+    (stop, allowed): (&AtomicBool, &AtomicBool),
+) -> BTreeMap<u64, Known> {
     let mut known = BTreeMap::new();
     let mut connection = Connection::new(server.url());
     while !stop.load(Ordering::Acquire) {
@@ -196,6 +207,7 @@ fn send_batches(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> BTreeMa
         for (number, result) in (first..).zip(results) {
             if result["decision"] == "allow" {
                 known.insert(number, Known::Allowed);
+                allowed.store(true, Ordering::Release);
             }
         }
     }

@@ -23,7 +23,8 @@ fn every_answer_comes_after_the_sync_of_its_record() {
     let trace = server.data().home().join("trace");
     let mut tracer = attach(&server, &trace);
     let mut connection = Connection::new(server.url());
-    for number in 0..REQUESTS {
+    // One more than is asked for: the trace may end in the middle of the last one.
+    for number in 0..=REQUESTS {
         let body = json!({
             "agent": "prover", "intent": "follow_up", "direction": "outbound",
             "purpose": "service", "effect_key": format!("proof-{number}"),
@@ -39,7 +40,7 @@ fn every_answer_comes_after_the_sync_of_its_record() {
     let database = server.data().path().join("log/db");
     let database = database.canonicalize().expect("the database exists");
     let proven = prove_synced(&calls, &database, &is_answer).expect("synced before answered");
-    assert_eq!(proven, REQUESTS, "answers seen in the trace");
+    assert!(proven >= REQUESTS, "{proven} answers seen in the trace");
 }
 
 fn is_answer(call: &Call) -> bool {

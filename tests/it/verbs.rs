@@ -318,7 +318,7 @@ fn what_is_not_a_request_is_refused_in_words() {
 fn silent_connections_are_bounded_and_let_go() {
     let (server, setup) = started();
     let path = setup.data().path().join("admin.sock");
-    let silent: Vec<UnixStream> = (0..8)
+    let silent: Vec<UnixStream> = (0..64)
         .map(|_| UnixStream::connect(&path).expect("a socket"))
         .collect();
     until("a word on too many", || {

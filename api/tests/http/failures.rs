@@ -63,6 +63,26 @@ fn a_late_check_whose_purpose_fails_closed_waits() {
     assert_eq!(deferred["reasons"], json!(["unavailable"]));
 }
 
+/// The answer that is kept under the key may be another one, and a 200 would be final.
+#[test]
+fn a_check_under_a_key_that_is_not_decided_is_503_and_can_be_repeated() {
+    let node = Node::start();
+    let key = crate::node::fresh("key");
+    let marketing =
+        check_with(&json!({"purpose": "marketing", "subject": phone("+5511944440009")}));
+    let ask = || node.post_keyed(KEY_A, CHECK, &key, &marketing);
+    let first = ask();
+    assert_eq!(first.status, 200);
+    for mode in [Mode::Late, Mode::Rebuilding] {
+        node.world.mode(mode);
+        let problem = ask();
+        assert!(problem.header("retry-after").is_some());
+        problem.problem(503, "coordination_unavailable");
+    }
+    node.world.mode(Mode::Decide);
+    assert_eq!(ask().body, first.body);
+}
+
 #[test]
 fn a_batch_never_fails_for_one_item() {
     let node = Node::start();

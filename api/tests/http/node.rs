@@ -129,8 +129,16 @@ impl Node {
             .send("POST", path, &headers, body.to_string().as_bytes())
     }
 
-    pub(crate) fn check(&self, body: &Value) -> Value {
-        self.post(CHECK, body).ok()
+    pub(crate) fn check(&self, check: &Value) -> Value {
+        // Without an Idempotency-Key, as the SDK sends it.
+        let headers = [
+            ("Authorization", format!("Bearer {KEY_A}")),
+            ("Content-Type", "application/json".to_owned()),
+        ];
+        let body = check.to_string();
+        self.client()
+            .send("POST", CHECK, &headers, body.as_bytes())
+            .ok()
     }
 
     pub(crate) fn declare(&self, kind: &str, detail: &Value) -> Value {

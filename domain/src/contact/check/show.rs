@@ -9,20 +9,27 @@ use crate::contact::advise;
 use crate::contact::budget::{self, Look};
 use crate::contact::channel::{self, ChannelState};
 use crate::contact::check::{VALID_FOR_S, order};
-use crate::contact::claim::{self, Claim};
+use crate::contact::claim::{self, Claim, TaskLock};
 use crate::contact::command::{Check, Command, Direction};
 use crate::contact::customer::Customer;
 use crate::contact::effect::{self, Effect, Standing};
 use crate::contact::entity::ContactEntity;
 use crate::contact::key;
+use crate::contact::name::TaskId;
 use crate::contact::object::Object;
 use crate::contact::policy::{Policy, Purpose};
 use crate::contact::reason::{Reason, Verdict};
-use crate::contact::reply::{BudgetView, CheckReply, EffectState, EffectView, EffectViewState};
+use crate::contact::reply::{
+    BudgetView, CheckReply, EffectState, EffectView, EffectViewState, LockView,
+};
 use crate::ids::Id;
 use crate::key::Kind;
 use crate::machine::{Context, Entities};
 use crate::time::Timestamp;
+
+/// How many live locks an answer shows at most. An object may have hundreds, a batch asks about it 500
+/// times, and each answer may be kept under an idempotency key.
+pub(in crate::contact) const LOCKS_SHOWN_MAX: usize = 16;
 
 /// What a check sees.
 pub(super) struct Sight<'a> {
@@ -137,16 +144,11 @@ impl<'a> Sight<'a> {
         verdict: Verdict,
         reasons: SmallVec<[Reason; 2]>,
     ) -> CheckReply {
-        let locks = self.object.map(|object| object.locks.iter());
-        let locks = locks.into_iter().flatten();
         CheckReply {
             verdict,
             reasons,
             owner: self.owner.map(Claim::view),
-            locks: locks
-                .filter(|lock| lock.is_live(self.now))
-                .map(|lock| lock.view())
-                .collect(),
+            locks: self.locks(),
             effect: self.held_effect(),
             channel: self.channel.map(|known| known.view),
             budgets: self.budgets(),
@@ -154,6 +156,19 @@ impl<'a> Sight<'a> {
             commitments: advise::commitments(self.customer, self.now),
             ..bare(self.check, id, self.now)
         }
+    }
+
+    /// Live locks on the object: that of the asked task first when they are more than are shown.
+    fn locks(&self) -> Vec<LockView> {
+        let all = self.object.map_or(&[][..], |object| &object.locks);
+        let live = || all.iter().filter(|lock| lock.is_live(self.now));
+        if live().count() <= LOCKS_SHOWN_MAX {
+            return live().map(TaskLock::view).collect();
+        }
+        let is_asked = |lock: &&TaskLock| self.check.task == Some(TaskId::of(&lock.task));
+        let others = live().filter(|lock| !is_asked(lock));
+        let shown = live().filter(is_asked).chain(others);
+        shown.take(LOCKS_SHOWN_MAX).map(TaskLock::view).collect()
     }
 
     /// The effect, when it is held.

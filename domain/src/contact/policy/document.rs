@@ -192,9 +192,7 @@ impl<'de, T: Deserialize<'de>> Visitor<'de> for NamedVisitor<T> {
             if entries.iter().any(|(known, _)| *known == name) {
                 return Err(A::Error::custom(format!("`{name}` is given twice")));
             }
-            let value = map
-                .next_value()
-                .map_err(|error| A::Error::custom(format!("in `{name}`: {error}")))?;
+            let value = map.next_value()?;
             entries.push((name, value));
         }
         entries.sort_by(|(a, _), (b, _)| a.cmp(b));

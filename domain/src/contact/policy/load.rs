@@ -54,8 +54,15 @@ impl Policy {
     /// # Errors
     /// The first member that breaks a rule.
     pub fn load(version: u32, document: &str, vault: &Vault) -> Loaded<Self> {
-        let document: Document = serde_json::from_str(document)
-            .map_err(|error| refuse("coordination", error.to_string()))?;
+        if !document.trim_start().starts_with('{') {
+            // The reader of a struct would also take its members as a list.
+            return Err(refuse("coordination", "must be a JSON object"));
+        }
+        let mut json = serde_json::Deserializer::from_str(document);
+        let read = serde_path_to_error::deserialize(&mut json);
+        let document: Document = read.map_err(|error| unread(&error))?;
+        json.end()
+            .map_err(|_| refuse("coordination", "goes on after its end"))?;
         Self::from_document(version, document, vault)
     }
 
@@ -105,6 +112,19 @@ fn refuse(field: impl Into<String>, rule: impl Into<String>) -> LoadError {
         field: field.into(),
         rule: rule.into(),
     }
+}
+
+/// What could not be read, by the member's path. The reader's line and column are left out: a
+/// document may have been written anew on its way here.
+fn unread(error: &serde_path_to_error::Error<serde_json::Error>) -> LoadError {
+    let said = error.inner().to_string();
+    let rule = said.split(" at line ").next().unwrap_or_default();
+    let path = error.path().to_string();
+    let field = match path.as_str() {
+        "." | "?" => "coordination",
+        path => path,
+    };
+    refuse(field, rule)
 }
 
 fn bounded(field: &str, value: u32, from: u32, to: u32) -> Loaded<u32> {

@@ -158,3 +158,26 @@ fn an_object_has_a_bound_on_live_locks() {
         Reply::Capacity
     );
 }
+
+/// An answer is bounded: a batch asks about one object 500 times, and each answer may be kept.
+#[test]
+fn an_answer_shows_a_bounded_number_of_locks_the_asked_one_among_them() {
+    let mut world = World::new();
+    for task in 0..LOCKS_LIVE_MAX {
+        locked(
+            &mut world,
+            &lock("o", &format!("task_{task}"), "a").command(),
+        );
+    }
+    for task in [0, 17, LOCKS_LIVE_MAX - 1] {
+        let task = format!("task_{task}");
+        let reply = world.check(check().about("o").task(&task).by("b"));
+        assert_eq!(decided(&reply), deferred(Reason::LockHeld));
+        assert_eq!(reply.locks.len(), 16);
+        assert_eq!(&*reply.locks[0].task, &*task);
+        let mut tasks: Vec<&str> = reply.locks.iter().map(|lock| &*lock.task).collect();
+        tasks.sort_unstable();
+        tasks.dedup();
+        assert_eq!(tasks.len(), 16);
+    }
+}

@@ -139,27 +139,27 @@ const REFUSED: [(&str, &str, &str); 34] = [
     (
         r#""limit": 1, "per_hours": 24"#,
         r#""limit": -1, "per_hours": 24"#,
-        "in `retention`",
+        "purposes.retention.budget.limit: invalid",
     ),
     (
         r#""limit": 1, "per_hours": 24"#,
         r#""limit": 1.5, "per_hours": 24"#,
-        "in `retention`",
+        "purposes.retention.budget.limit: invalid",
     ),
     (
         r#""service": {"fails": "open", "token": false}"#,
         r#""service": {"fails": "maybe"}"#,
-        "in `service`: unknown variant `maybe`",
+        "purposes.service.fails: unknown variant `maybe`",
     ),
     (
         r#""service": {"fails": "open", "token": false}"#,
         r#""service": {"token": false}"#,
-        "in `service`: missing field `fails`",
+        "purposes.service: missing field `fails`",
     ),
     (
         r#""service": {"fails": "open", "token": false}"#,
         r#""service": {"fails": "open", "colour": 1}"#,
-        "in `service`: unknown field `colour`",
+        "purposes.service.colour: unknown field `colour`",
     ),
     (
         r#""service":"#,
@@ -325,16 +325,18 @@ fn a_gateway_key_is_32_bytes() {
 
 #[test]
 fn what_is_not_a_document_is_refused() {
-    for document in [
-        "",
-        "[]",
-        "null",
-        r#"{"purposes": []}"#,
-        r#"{"porpoises": {}}"#,
-        "{} {}",
+    for (document, field) in [
+        ("", "coordination"),
+        ("[]", "coordination"),
+        ("[{}, {}, {}, {}, {}, {}, {}, {}, {}]", "coordination"),
+        ("null", "coordination"),
+        ("{} {}", "coordination"),
+        (r#"{"purposes": []}"#, "purposes"),
+        (r#"{"porpoises": {}}"#, "porpoises"),
     ] {
         let refused = load(document).expect_err(document);
-        assert!(refused.starts_with("coordination: "), "{refused}");
+        assert!(refused.starts_with(&format!("{field}: ")), "{refused}");
+        assert!(!refused.contains(" at line "), "{refused}");
     }
 }
 

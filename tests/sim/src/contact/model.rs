@@ -193,7 +193,13 @@ impl Model<Contact> for ContactModel {
         };
         let explained = match answer {
             Answer::Decided(reply) => self.explain(&asked, reply),
-            Answer::NotDecided(_) if !matches!(asked.command.body, Body::Check(_)) => Ok(()),
+            // A check without a key is answered in place.
+            Answer::NotDecided(_)
+                if asked.command.receipt.is_some()
+                    || !matches!(asked.command.body, Body::Check(_)) =>
+            {
+                Ok(())
+            }
             Answer::Busy => Ok(()),
             Answer::NotDecided(_) | Answer::Broken | Answer::Unavailable => {
                 Err("no such answer".to_owned())
