@@ -157,7 +157,9 @@ impl Machine for Boxes {
             | Kind::Customer
             | Kind::Object
             | Kind::SpaceBudget
-            | Kind::Feed => Entity::Count(0),
+            | Kind::Feed
+            | Kind::Reports
+            | Kind::Holds => Entity::Count(0),
         }
     }
 

@@ -206,7 +206,7 @@ impl Machine for Contact {
             Kind::Customer => ContactEntity::Customer(Box::<Customer>::default()),
             Kind::Object => ContactEntity::Object(Box::<Object>::default()),
             Kind::Directory => ContactEntity::Directory(Box::new(DirectoryRow::EMPTY)),
-            Kind::Handoff | Kind::SpaceBudget | Kind::Feed => {
+            Kind::Handoff | Kind::SpaceBudget | Kind::Feed | Kind::Reports | Kind::Holds => {
                 unreachable!("no command touches a {}", kind.name())
             }
         }

@@ -36,11 +36,15 @@ pub enum Kind {
     SpaceBudget = 6,
     /// A space's suppression feed.
     Feed = 7,
+    /// A space's runs of reports.
+    Reports = 8,
+    /// A space's legal holds.
+    Holds = 9,
 }
 
 impl Kind {
     /// All kinds, in the global order.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::Receipt,
         Self::Directory,
         Self::Handoff,
@@ -49,6 +53,8 @@ impl Kind {
         Self::Object,
         Self::SpaceBudget,
         Self::Feed,
+        Self::Reports,
+        Self::Holds,
     ];
 
     /// A word for metrics and tables.
@@ -63,6 +69,8 @@ impl Kind {
             Self::Object => "object",
             Self::SpaceBudget => "space_budget",
             Self::Feed => "feed",
+            Self::Reports => "reports",
+            Self::Holds => "holds",
         }
     }
 }

@@ -278,7 +278,9 @@ impl Machine for Counters {
             | Kind::Customer
             | Kind::Object
             | Kind::SpaceBudget
-            | Kind::Feed => Entity::Counter(Counter::default()),
+            | Kind::Feed
+            | Kind::Reports
+            | Kind::Holds => Entity::Counter(Counter::default()),
         }
     }
 
