@@ -19,6 +19,7 @@ mod output;
 mod process;
 mod setup;
 
+pub(crate) use self::http::Client;
 pub(crate) use self::process::Server;
 pub(crate) use self::setup::Setup;
 

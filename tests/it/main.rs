@@ -15,6 +15,7 @@ mod rates;
 mod raw;
 mod recovery;
 mod refusals;
+mod sdk;
 mod seeds;
 mod shutdown;
 mod sync_proof;

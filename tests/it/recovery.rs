@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use crate::harness::Setup;
+use crate::harness::{Client, Setup};
 
 const SEED: &str = include_str!("../conformance/space.json");
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
@@ -189,4 +189,90 @@ fn what_is_not_rebuilt_defers_or_waits_and_the_rest_is_decided() {
         "allow",
         "nothing was spent meanwhile"
     );
+}
+
+/// An effect that is done stays done for whoever asks too early: it is denied, or not answered.
+#[test]
+fn f7_while_state_is_rebuilt_a_closed_purpose_is_deferred_and_a_done_effect_waits() {
+    const EFFECTS: usize = 1_500;
+    let batch = |numbers: std::ops::Range<usize>| {
+        let check = |number: usize| {
+            json!({
+                "agent": "early", "intent": "follow_up", "direction": "outbound",
+                "purpose": "service", "channel": "voice",
+                "effect_key": format!("farewell-{number}"),
+            })
+        };
+        json!({"checks": numbers.map(check).collect::<Vec<_>>()})
+    };
+    let path = "/v1/coordination/check/batch";
+    let server = Setup::new()
+        .seed(SEED)
+        .test_clock("2026-01-05T12:00:00Z")
+        .start();
+    for start in (0..EFFECTS).step_by(500) {
+        assert_eq!(
+            server.post(path, KEY, &batch(start..start + 500)).status,
+            200
+        );
+    }
+    let settle = |client: &Client, number: usize| {
+        let declared = json!({
+            "kind": "effect", "agent": "early",
+            "detail": {"effect_key": format!("farewell-{number}"), "attempt": 1, "state": "done"},
+        });
+        let once = format!("done-{number}");
+        let answer = client.post_once("/v1/coordination/declare", KEY, &once, &declared);
+        assert_eq!(answer.json()["accepted"], true, "{answer:?}");
+    };
+    std::thread::scope(|scope| {
+        for thread in 0..10 {
+            let client = server.client();
+            scope.spawn(move || {
+                for number in (thread..EFFECTS).step_by(10) {
+                    settle(&client, number);
+                }
+            });
+        }
+    });
+    let setup = server.kill();
+    let server = setup
+        .clone()
+        .argument("--recovery-hold")
+        .argument("10")
+        .start_listening();
+    let mut waiting = None;
+    for start in (0..EFFECTS).step_by(500) {
+        let answer = server.post(path, KEY, &batch(start..start + 500)).json();
+        for (number, result) in (start..).zip(answer["results"].as_array().expect("results")) {
+            assert_ne!(result["decision"], "allow", "{number}: {result}");
+            if result["reasons"] != json!(["effect_done"]) {
+                assert_eq!(result["reasons"], json!(["unavailable"]), "{result}");
+                waiting = Some(number);
+            }
+        }
+        if waiting.is_some() {
+            break;
+        }
+    }
+    // One in 256 effects lives in the partition that is held back.
+    let number = waiting.expect("one of 1,500 effects waits");
+    assert_eq!(server.get("/readyz", "").status, 503);
+    let one = |purpose: &str| {
+        json!({
+            "agent": "early", "intent": "follow_up", "direction": "outbound",
+            "purpose": purpose, "channel": "voice",
+            "effect_key": format!("farewell-{number}"),
+        })
+    };
+    let path = "/v1/coordination/check";
+    let closed = server.post(path, KEY, &one("marketing")).json();
+    assert_eq!(closed["decision"], "defer", "{closed}");
+    assert_eq!(closed["reasons"], json!(["rebuilding"]));
+    let open = server.post(path, KEY, &one("service"));
+    assert_eq!(open.status, 503, "{open:?}");
+    assert!(open.retry_after.is_some());
+    server.line("ready ");
+    let answer = server.post(path, KEY, &one("service")).json();
+    assert_eq!(answer["reasons"], json!(["effect_done"]), "{answer}");
 }

@@ -2,6 +2,7 @@
 //! shared or called where, sizes, left-overs, words. Each rule is a function from a text to its faults
 //! and is tested on small texts; this file only finds the files and prints what the rules found.
 
+mod acceptance;
 mod code;
 mod directions;
 mod exceptions;
@@ -68,6 +69,10 @@ pub(crate) fn run(bless: bool) -> Outcome {
         faults.extend(places.check(path, text));
     }
     faults.extend(exceptions.unused());
+    faults.extend(acceptance::check(
+        &read(&root, acceptance::TABLE)?,
+        &sources,
+    ));
     faults.extend(ratchet::check(
         &root.join("xtask/ratchet.toml"),
         &sources,

@@ -65,7 +65,7 @@ fn e6_e7_a_lease_that_runs_out_is_an_unknown_outcome() {
 }
 
 #[test]
-fn e8_to_e11_reserve_and_settle() {
+fn e8_e9_e10_e11_reserve_and_settle() {
     let node = Node::start();
     let effect = fresh("effect");
     let first = reserve(&node, &effect);
@@ -90,7 +90,7 @@ fn e8_to_e11_reserve_and_settle() {
 }
 
 #[test]
-fn e12_to_e14_a_settlement_keeps_to_the_states() {
+fn e12_e13_e14_a_settlement_keeps_to_the_states() {
     let node = Node::start();
     let effect = fresh("effect");
     let first = reserve(&node, &effect).ok();

@@ -69,6 +69,22 @@ impl Source {
         functions
     }
 
+    /// The names of functions that a test runner calls: marked `#[test]` or `#[….test]`, or made by
+    /// a macro of properties, which needs the same mark.
+    pub(super) fn test_names(&self) -> Vec<String> {
+        let marks = self.code.match_indices("test]").map(|(at, _)| at);
+        let marks = marks.filter(|at| {
+            let before = self.code.get(..*at).unwrap_or_default();
+            before.ends_with("#[") || before.ends_with("::")
+        });
+        let names = marks.filter_map(|at| {
+            let after = self.code.chars_from(at);
+            let start = occurrences(after, "fn").first().copied()?;
+            Some(after.chars_from(start + 2).trim_start().word())
+        });
+        names.collect()
+    }
+
     /// Whether a line belongs to a test: the whole file, or a `#[cfg(test)]` item.
     pub(super) fn is_test(&self, line: usize) -> bool {
         let whole = self.path.starts_with("tests/")

@@ -114,7 +114,7 @@ fn broken(entity: &ContactEntity) -> Option<&'static str> {
 }
 
 #[test]
-fn c1_c3_c4_a_broken_entity_is_seen() {
+fn law_c1_c3_c4_a_broken_entity_is_seen() {
     let customer = |contacts: Vec<Counted>| {
         ContactEntity::Customer(Box::new(Customer {
             contacts,
@@ -150,7 +150,7 @@ fn c1_c3_c4_a_broken_entity_is_seen() {
 }
 
 #[test]
-fn c2_an_effect_without_an_attempt_is_broken() {
+fn law_c2_an_effect_without_an_attempt_is_broken() {
     assert_eq!(broken(&Contact::empty(Kind::Effect)), Some("C2"));
 }
 
@@ -167,7 +167,7 @@ fn an_empty_entity_may_be_forgotten_at_once() {
 }
 
 #[test]
-fn c6_the_same_commands_and_seed_give_the_same_memory() {
+fn law_c6_the_same_commands_and_seed_give_the_same_memory() {
     let run = || {
         let mut world = World::new();
         for command in every() {

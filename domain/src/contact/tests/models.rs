@@ -181,7 +181,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn c1_a_budget_answers_as_one_that_remembers_everything(
+    fn law_c1_a_budget_answers_as_one_that_remembers_everything(
         rules in rules(),
         acts in acts(),
     ) {
@@ -404,7 +404,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn c2_an_effect_answers_as_one_that_remembers_everything(acts in effect_acts()) {
+    fn law_c2_an_effect_answers_as_one_that_remembers_everything(acts in effect_acts()) {
         let mut world = World::with(policy());
         let mut model = EffectModel::default();
         for act in acts {

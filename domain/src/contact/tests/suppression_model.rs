@@ -83,7 +83,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn c5_a_customer_answers_as_one_whose_whole_story_is_read(acts in acts()) {
+    fn law_c5_a_customer_answers_as_one_whose_whole_story_is_read(acts in acts()) {
         let mut world = World::new();
         let mut story = Story::default();
         for act in acts {

@@ -262,7 +262,7 @@ fn suppressions_survive_a_sweep_and_contacts_do_not_keep_them() {
 }
 
 #[test]
-fn c5_what_is_suppressed_is_never_allowed() {
+fn law_c5_what_is_suppressed_is_never_allowed() {
     let mut world = World::new();
     world.declare(&suppress("p", "any").command());
     for channel in ["whatsapp", "voice", "sms", "always_quiet"] {

@@ -1,0 +1,174 @@
+//! The published SDK while a server goes away, comes back or is slow.
+//!
+//! Here: the rows of `docs/spec/acceptance.md` §8 that are about the client's side. A script drives
+//! the SDK and is told when the server is killed and started; it asserts by itself and says how far
+//! it came. Not here: scenarios with a server that stays (`tests/conformance`).
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::PathBuf;
+use std::process::{Child, ChildStdin, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+
+use serde_json::json;
+
+use crate::harness::{PATIENCE, Server, Setup};
+
+const SEED: &str = include_str!("../conformance/space.json");
+const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+const GONE: &str = include_str!("sdk/gone.py");
+const SLOW: &str = include_str!("sdk/slow.py");
+
+/// A script that runs. Dropped, it is killed by its id.
+struct Script {
+    child: Child,
+    words: ChildStdin,
+    lines: Receiver<String>,
+}
+
+impl Script {
+    fn start(text: &str, server: &Server) -> Self {
+        let python = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/venv/bin/python");
+        assert!(
+            python.exists(),
+            "no SDK in {}; run cargo xtask setup",
+            python.display()
+        );
+        let mut child = Command::new(python)
+            .args(["-c", text, server.url(), KEY])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("python");
+        let words = child.stdin.take().expect("the pipe was asked for");
+        let out = child.stdout.take().expect("the pipe was asked for");
+        let (told, lines) = channel();
+        std::thread::spawn(move || {
+            for line in BufReader::new(out).lines().map_while(Result::ok) {
+                told.send(line).ok();
+            }
+        });
+        Self {
+            child,
+            words,
+            lines,
+        }
+    }
+
+    /// Waits until it says that it has come this far.
+    fn wait(&self, word: &str) -> String {
+        let line = self.lines.recv_timeout(PATIENCE);
+        let line = line.unwrap_or_else(|_| panic!("the script ended or hangs before `{word}`"));
+        assert!(line.starts_with(word), "{line}");
+        line
+    }
+
+    /// Says how things are.
+    fn say(&mut self, word: &str) {
+        writeln!(self.words, "{word}").expect("the script listens");
+    }
+}
+
+impl Drop for Script {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+#[test]
+fn f1_f2_f4_each_purpose_goes_its_way_while_the_server_is_gone() {
+    let server = Setup::new().seed(SEED).start();
+    let address = server.url().trim_start_matches("http://").to_owned();
+    let mut script = Script::start(GONE, &server);
+    script.wait("up");
+    let setup = server.kill().listen(&address);
+    script.say("gone");
+    script.wait("waiting");
+    let server = setup.start();
+    script.say("back");
+    let effect = script.wait("left ");
+    let effect = effect.trim_start_matches("left ");
+    let check = json!({
+        "agent": "other", "intent": "follow_up", "direction": "outbound",
+        "purpose": "service", "channel": "whatsapp", "effect_key": effect,
+    });
+    let answer = server.post("/v1/coordination/check", KEY, &check).json();
+    assert_eq!(answer["reasons"], json!(["effect_done"]), "{answer}");
+    // Declared twice it would have spent the second of marketing's three contacts too.
+    let read = script.wait("remaining ");
+    assert_eq!(read, "remaining 2");
+}
+
+#[test]
+fn f3_f5_a_slow_server_holds_nobody_and_a_quick_one_is_quick() {
+    let server = Setup::new().seed(SEED).start();
+    let mut script = Script::start(SLOW, &server);
+    let quick = script.wait("p99_ms ");
+    let quick: f64 = quick
+        .trim_start_matches("p99_ms ")
+        .parse()
+        .expect("a number");
+    // Ten times what the table asks for: a machine that is busy is no fault of the server.
+    assert!(quick < 500.0, "99 of 100 checks took up to {quick} ms");
+    server.signal_stop();
+    script.say("stopped");
+    let held = script.wait("held_s ");
+    server.signal_continue();
+    let held: f64 = held
+        .trim_start_matches("held_s ")
+        .parse()
+        .expect("a number");
+    assert!(
+        held < 6.0,
+        "the agent waited {held} s for a server that hangs"
+    );
+}
+
+#[test]
+fn k5_a_declaration_whose_record_is_not_written_is_sent_again_and_counts_once() {
+    let path = "/v1/coordination/declare";
+    let made = |number: u32| {
+        json!({
+            "kind": "contact.made", "agent": "closing",
+            "subject": {"type": "phone_e164", "value": format!("+55119876{number:05}")},
+            "detail": {"channel": "voice", "purpose": "marketing"},
+        })
+    };
+    let server = Setup::new()
+        .seed(SEED)
+        .test_clock("2026-01-05T12:00:00Z")
+        .file_bytes_max(Some(2 * 1_024 * 1_024))
+        .start();
+    let mut last = 0;
+    let failed = loop {
+        let answer = server.post_once(path, KEY, &format!("made-{last}"), &made(last));
+        if answer.status != 200 {
+            break answer;
+        }
+        last += 1;
+        assert!(last < 99_999, "the disk never failed");
+    };
+    assert_eq!(failed.status, 503, "{failed:?}");
+    assert_eq!(failed.json()["code"], "coordination_unavailable");
+    let setup = server.setup();
+    server.ended();
+    let server = setup.file_bytes_max(None).start();
+    let key = format!("made-{last}");
+    for _ in 0..2 {
+        let again = server.post_once(path, KEY, &key, &made(last));
+        assert_eq!(again.status, 200, "{again:?}");
+        assert_eq!(again.json()["accepted"], true);
+    }
+    let check = json!({
+        "agent": "closing", "intent": "follow_up", "direction": "outbound",
+        "purpose": "marketing", "channel": "voice",
+        "subject": {"type": "phone_e164", "value": format!("+55119876{last:05}")},
+    });
+    let answer = server.post("/v1/coordination/check", KEY, &check).json();
+    assert_eq!(answer["decision"], "allow", "{answer}");
+    let remaining = &answer["contact_budget"]["marketing"]["remaining"];
+    assert_eq!(
+        remaining, 1,
+        "one declared and one allowed of three: {answer}"
+    );
+}
