@@ -3,21 +3,21 @@
 //! Here: credits, readiness, planning, sending to shards, collecting the answers. Not here: HTTP.
 //! Cloneable; how it queues is nobody's business.
 
+mod rebuilding;
+
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use actix::Addr;
-use interlock_domain::ids::IdStream;
-use interlock_domain::machine::{Machine, Undecided};
+use interlock_domain::machine::Machine;
 use tokio::sync::mpsc;
 
 use crate::clock::NodeClock;
 use crate::credits::{Credits, OutOfCredits, Permit};
 pub use crate::message::Answer;
 use crate::message::{Monotonic, ShardMessage, Sink};
-use crate::placement::partition_of;
 use crate::plan::{Numbered, Request, plan};
 use crate::readiness::Readiness;
 use crate::shard::Pressure;
@@ -166,27 +166,36 @@ impl<M: Machine> NodeHandle<M> {
         let mut answers: Vec<Option<Answer<M::Reply>>> = std::iter::repeat_with(|| None)
             .take(commands.len())
             .collect();
-        let commands = number(commands);
-        let commands = if entrance.readiness.all() {
-            commands
-        } else {
-            self.wait_until_rebuilt(commands, &policy, deadline, &mut answers)
-                .await
-        };
         let request = Asked {
             policy,
             submitted,
             deadline,
             permit,
         };
-        let commands = self.look_up(commands, &request, &mut answers).await;
-        if !commands.is_empty() {
-            self.ask(commands, request, &mut answers).await;
+        let commands = number(commands);
+        if entrance.readiness.all() {
+            self.complete(commands, request, &mut answers).await;
+        } else {
+            self.complete_as_rebuilt(commands, request, &mut answers)
+                .await;
         }
         Ok(answers
             .into_iter()
             .map(|answer| answer.unwrap_or(Answer::Unavailable))
             .collect())
+    }
+
+    /// Looks up what has to be and asks the shards.
+    async fn complete(
+        &self,
+        commands: Vec<Numbered<M::Command>>,
+        request: Asked<M>,
+        answers: &mut [Option<Answer<M::Reply>>],
+    ) {
+        let commands = self.look_up(commands, &request, answers).await;
+        if !commands.is_empty() {
+            self.ask(commands, request, answers).await;
+        }
     }
 
     /// Completes the commands that name only an id, by a read of the id's directory row; gives back
@@ -293,58 +302,6 @@ impl<M: Machine> NodeHandle<M> {
                 shard.do_send(Deliver(work));
             }
         }
-    }
-
-    /// Answers at once what the product answers while partitions are rebuilt, and waits with the
-    /// rest until they are; gives back what can be decided.
-    async fn wait_until_rebuilt(
-        &self,
-        commands: Vec<Numbered<M::Command>>,
-        policy: &M::Policy,
-        deadline: Monotonic,
-        answers: &mut [Option<Answer<M::Reply>>],
-    ) -> Vec<Numbered<M::Command>> {
-        let entrance = &*self.entrance;
-        let mut changes = entrance.readiness.watch();
-        let mut ids = IdStream::new(random_seed());
-        let mut left = Vec::with_capacity(commands.len());
-        for one in commands {
-            let why = Undecided::Rebuilding;
-            let now = entrance.clock.now();
-            let reply = match self.rebuilt(&one.command) {
-                true => None,
-                false => M::undecided(&one.command, policy, why, now, &mut ids),
-            };
-            match reply {
-                Some(reply) => answers[one.index as usize] = Some(Answer::Decided(reply)),
-                None => left.push(one),
-            }
-        }
-        while !left.iter().all(|one| self.rebuilt(&one.command)) {
-            let now = entrance.clock.mono().0;
-            let wait = Duration::from_nanos(deadline.0.saturating_sub(now));
-            let changed = tokio::time::timeout(wait, changes.changed()).await;
-            if wait.is_zero() || changed.is_err() {
-                for one in left {
-                    answers[one.index as usize] = Some(Answer::NotDecided(Undecided::Rebuilding));
-                }
-                return Vec::new();
-            }
-        }
-        left
-    }
-
-    fn rebuilt(&self, command: &M::Command) -> bool {
-        let readiness = &self.entrance.readiness;
-        if readiness.all() {
-            return true;
-        }
-        // Where its look-up leads is not known yet, so it waits for everything.
-        if M::look_up(command).is_some() {
-            return false;
-        }
-        let keys = M::keys(command);
-        keys.iter().all(|key| readiness.is(partition_of(key)))
     }
 }
 
