@@ -10,6 +10,7 @@ mod kills;
 mod linear;
 mod logs;
 mod ownership;
+mod pages;
 mod races;
 mod rates;
 mod raw;
@@ -20,5 +21,5 @@ mod seeds;
 mod shutdown;
 mod sync_proof;
 mod tls;
-mod tour;
+
 mod verbs;

@@ -20,3 +20,8 @@ pub use keys::{KeySet, KeySource, NotAKeySet, REFRESH_S, UNKNOWN_REFRESH_S};
 pub use seen::{MemorySeen, Seen, SeenError};
 pub use sign::TokenKey;
 pub use verify::{Identity, LEEWAY_S, Message, Refusal, verify};
+
+/// The page people start with; its blocks of Rust are run with the examples above.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/contact.md")]
+struct ContactPage;

@@ -21,6 +21,12 @@ const ADMIN_KEY: &str = "nia_sk_test_br1_conformance_d_rolesecret000001";
 const CUSTOMER_START: &str = "55119";
 const CUSTOMER_DIGITS: usize = 8;
 
+/// Shard counts of a run of the tests.
+const SHARDS: [u16; 3] = [1, 2, 5];
+
+/// How often at each of them.
+const RUNS: u16 = 3;
+
 /// What to run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Options {
@@ -36,16 +42,24 @@ pub(crate) struct Options {
     /// A server that is already built
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
+    /// Shard counts, one after the other on the same data directory
+    #[arg(long, value_delimiter = ',', default_values_t = SHARDS)]
+    pub(crate) shards: Vec<u16>,
+    /// How often at each shard count
+    #[arg(long, default_value_t = RUNS, value_parser = clap::value_parser!(u16).range(1..=100))]
+    pub(crate) runs: u16,
 }
 
 impl Options {
     /// What the tests run.
-    pub(crate) const fn listed() -> Self {
+    pub(crate) fn listed() -> Self {
         Self {
             all: false,
             only: None,
             release: false,
             binary: None,
+            shards: SHARDS.to_vec(),
+            runs: RUNS,
         }
     }
 }
@@ -74,7 +88,7 @@ enum Verdict {
 
 type Verdicts = BTreeMap<String, Verdict>;
 
-/// Runs the drivers against a server of its own.
+/// Runs the drivers, each time against a server of its own on the data of the one before.
 pub(crate) fn run(options: &Options) -> Outcome<Tests> {
     setup::run()?;
     let must_pass = listed()?;
@@ -83,7 +97,19 @@ pub(crate) fn run(options: &Options) -> Outcome<Tests> {
         None => server::build(options.release)?,
     };
     let folder = tempfile::tempdir().map_err(|error| error.to_string())?;
-    let server = Server::start(&binary, folder.path(), &[])?;
+    let mut tests = Tests::default();
+    for shards in &options.shards {
+        for run in 1..=options.runs {
+            eprintln!("   shards {shards}, run {run} of {}", options.runs);
+            let server = Server::start(&binary, folder.path(), &["--shards", &shards.to_string()])?;
+            tests.add(&one(options, &must_pass, server)?);
+        }
+    }
+    Ok(tests)
+}
+
+/// One run of both drivers.
+fn one(options: &Options, must_pass: &BTreeSet<String>, server: Server) -> Outcome<Tests> {
     let address = [server.url.as_str(), server::KEY, SPACE];
     let keys = [
         "--second-key",
@@ -106,7 +132,7 @@ pub(crate) fn run(options: &Options) -> Outcome<Tests> {
     )?;
     let mut tests = judge(&driven, &counts);
     if options.only.is_none() {
-        tests.failed += unknown(&driven, &must_pass);
+        tests.failed += unknown(&driven, must_pass);
         let smoke = drive("smoke_sdk.py", &address[..2], &|_| true)?;
         tests.add(&judge(&smoke, &|_| true));
     }

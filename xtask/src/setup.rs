@@ -59,11 +59,13 @@ fn cargo_tool((name, version): (&str, &str), probe: &[&str]) -> Outcome {
 fn debian_packages() -> Outcome {
     let curl = shell::works(&mut shell::command("curl", ["--version"]));
     let strace = shell::works(&mut shell::command("strace", ["-V"]));
+    let openssl = shell::works(&mut shell::command("openssl", ["version"]));
     let modules = "import venv, ensurepip, pip";
     let venv = shell::works(&mut shell::command("python3", ["-c", modules]));
     let missing: Vec<&str> = [
         (curl, &["curl"][..]),
         (strace, &["strace"]),
+        (openssl, &["openssl"]),
         (venv, &["python3-venv", "python3-pip"]),
     ]
     .into_iter()
