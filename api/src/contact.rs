@@ -11,10 +11,12 @@ pub(crate) mod command;
 pub(crate) mod context;
 pub(crate) mod declare;
 pub(crate) mod effects;
+pub(crate) mod forget;
 #[cfg(test)]
 mod golden;
 pub(crate) mod identity;
 pub(crate) mod keyed;
+pub(crate) mod legal_holds;
 pub(crate) mod messages;
 pub(crate) mod offers;
 pub(crate) mod ownership;

@@ -16,7 +16,7 @@ use futures_util::StreamExt;
 use interlock_wire::problem::Code;
 
 use crate::body_budget::{BodyBudget, Share};
-use crate::directory::{Caller, Directory, Scope};
+use crate::directory::{Caller, Directory, Role, Scope};
 use crate::limits::ApiLimits;
 use crate::problem::Failure;
 use crate::rate::Rates;
@@ -96,6 +96,28 @@ pub fn tracking(request: &HttpRequest, directory: &Directory) -> Result<Caller, 
 pub fn reading(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
     let caller = caller(request, directory)?;
     scoped(&caller, Scope::Context)?;
+    take(request, &caller, 1)?;
+    Ok(caller)
+}
+
+/// Who erases customers and places legal holds: a key with the scope `admin`, or with the role
+/// `security` or `admin`. It counts one command of the key's rate.
+///
+/// # Errors
+/// 401, 403, 404 or 429, in this order.
+pub fn governing(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
+    let caller = caller(request, directory)?;
+    let by_role = [Role::Security, Role::Admin];
+    if !caller.key.has_scope(Scope::Admin)
+        && !by_role.into_iter().any(|role| caller.key.has_role(role))
+    {
+        return Err(Failure::new(
+            Code::Forbidden,
+            "the key has neither the scope `admin` nor the role `security` or `admin`; use a key that \
+             has one",
+        ));
+    }
+    has_coordination(&caller)?;
     take(request, &caller, 1)?;
     Ok(caller)
 }

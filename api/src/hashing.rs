@@ -36,6 +36,8 @@ pub enum Label {
     Signing = 8,
     /// The public id of such a key.
     SigningId = 9,
+    /// The id of a conversation.
+    Conversation = 16,
 }
 
 /// First byte of every labelled message: never part of UTF-8 text.

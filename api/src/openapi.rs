@@ -9,6 +9,7 @@ mod coordination;
 mod node;
 mod operation;
 mod planned;
+mod privacy;
 
 use std::sync::LazyLock;
 
@@ -75,7 +76,7 @@ pub(crate) async fn get(request: HttpRequest) -> HttpResponse {
 
 fn build() -> OpenApi {
     let mut components = Components::default();
-    let operations: Vec<Operation> = [coordination::all, planned::all, node::all]
+    let operations: Vec<Operation> = [coordination::all, privacy::all, planned::all, node::all]
         .into_iter()
         .flat_map(|all| all(&mut components))
         .collect();

@@ -13,7 +13,9 @@ use actix_web::{App, Error, HttpResponse, HttpServer, middleware, web};
 use interlock_wire::problem::Code;
 
 use crate::body_budget::BodyBudget;
-use crate::contact::{batch, check, claims, context, declare, effects, messages, planned};
+use crate::contact::{
+    batch, check, claims, context, declare, effects, forget, legal_holds, messages, planned,
+};
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
 use crate::observe::observe;
@@ -158,6 +160,13 @@ where
     );
     let release = format!("{contact}/claims/{{claim_id}}/release");
     add(&release, web::post().to(claims::release::<D>));
+    add("/v1/forget", web::post().to(forget::post::<D>));
+    add("/v1/forget/{request_id}", web::get().to(forget::get::<D>));
+    add("/v1/legal-holds", web::post().to(legal_holds::post::<D>));
+    let release = "/v1/legal-holds/{hold_id}/release";
+    add(release, web::post().to(legal_holds::release::<D>));
+    let live = "/v1/operator/legal-holds";
+    add(live, web::get().to(legal_holds::get::<D>));
     for (method, path) in planned::COORDINATE {
         add(path, web::method(method).to(planned::coordinating::<D>));
     }

@@ -20,10 +20,14 @@ pub mod directory;
 pub mod effect;
 mod end_commitment;
 pub mod entity;
+pub mod erasure;
 pub mod event;
 mod find_claim;
+mod find_hold;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
+mod forget_customer;
+pub mod legal_hold;
 mod lift_suppression;
 mod lock_task;
 mod make_commitment;
@@ -32,11 +36,13 @@ pub mod note;
 pub mod object;
 mod observe_message;
 mod observe_owner;
+mod place_hold;
 pub mod policy;
 pub mod reason;
 mod rebind;
 pub mod receipt;
 mod release_claim;
+mod release_hold;
 pub mod reply;
 mod reserve_effect;
 mod settle_effect;
@@ -49,12 +55,15 @@ pub mod window;
 
 use std::convert::Infallible;
 
-use crate::contact::command::{Body, ClaimPlace, Command, FindClaim, ObserveOwner};
+use crate::contact::command::{
+    Body, ClaimPlace, Command, FindClaim, FindHold, HoldPlace, ObserveOwner,
+};
 use crate::contact::customer::Customer;
 use crate::contact::directory::{DirectoryRow, row_key};
 use crate::contact::effect::Effect;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
+use crate::contact::legal_hold::{Holds, holds_key};
 use crate::contact::note::Note;
 use crate::contact::object::Object;
 use crate::contact::policy::Policy;
@@ -126,11 +135,36 @@ impl Machine for Contact {
             Body::FindClaim(find) => keys.push(row_key(command.space, find.claim)),
             Body::Advise(advise) => keys.push(advise.target.key(command.space)),
             Body::Show(show) => keys.push(named(show.kind, show.hash)),
+            Body::ForgetCustomer(forget) => {
+                keys.push(row_key(command.space, forget.new_id));
+                let offers = forget.offers.iter();
+                keys.extend(offers.map(|(_, hash)| named(Kind::Directory, *hash)));
+                keys.push(named(Kind::Customer, forget.customer));
+            }
+            Body::PlaceHold(place) => {
+                keys.extend(place.target.key(command.space));
+                keys.push(holds_key(command.space));
+            }
+            Body::ReleaseHold(release) => {
+                if let HoldPlace::At(target) = release.place {
+                    keys.extend(target.key(command.space));
+                }
+                keys.push(holds_key(command.space));
+            }
+            Body::FindHold(_) => keys.push(holds_key(command.space)),
         }
         keys
     }
 
     fn look_up(command: &Command) -> Option<Command> {
+        if let Body::ReleaseHold(release) = &command.body {
+            let find = FindHold { hold: release.hold };
+            return (release.place == HoldPlace::ToFind).then(|| Command {
+                receipt: None,
+                body: Body::FindHold(find),
+                ..command.clone()
+            });
+        }
         let to_find = |place| place == ClaimPlace::ToFind;
         let claim = if let Body::ReleaseClaim(release) = &command.body {
             to_find(release.place).then_some(release.claim)
@@ -148,6 +182,14 @@ impl Machine for Contact {
 
     /// An id that leads nowhere is decided too: its answer is a receipt's like any other.
     fn looked_up(mut command: Command, found: Reply) -> Result<Command, Reply> {
+        if let Body::ReleaseHold(release) = &mut command.body {
+            release.place = if let Reply::HoldFound(target) = found {
+                HoldPlace::At(target)
+            } else {
+                HoldPlace::Nowhere
+            };
+            return Ok(command);
+        }
         let found = if let Reply::Found(target) = found {
             ClaimPlace::At(target)
         } else {
@@ -194,6 +236,10 @@ impl Machine for Contact {
             Body::FindClaim(body) => find_claim::decide(entities, command, body, context.now),
             Body::Advise(body) => advise::decide(entities, command, body, context),
             Body::Show(body) => show::decide(entities, command, body),
+            Body::ForgetCustomer(body) => forget_customer::decide(entities, command, body, context),
+            Body::PlaceHold(body) => place_hold::decide(entities, command, body, context),
+            Body::ReleaseHold(body) => release_hold::decide(entities, command, body, context),
+            Body::FindHold(body) => find_hold::decide(entities, command, body),
         };
         receipt::keep(&mut decision, command, context.policy, context.now);
         decision
@@ -206,7 +252,8 @@ impl Machine for Contact {
             Kind::Customer => ContactEntity::Customer(Box::<Customer>::default()),
             Kind::Object => ContactEntity::Object(Box::<Object>::default()),
             Kind::Directory => ContactEntity::Directory(Box::new(DirectoryRow::EMPTY)),
-            Kind::Handoff | Kind::SpaceBudget | Kind::Feed | Kind::Reports | Kind::Holds => {
+            Kind::Holds => ContactEntity::Holds(Box::<Holds>::default()),
+            Kind::Handoff | Kind::SpaceBudget | Kind::Feed | Kind::Reports => {
                 unreachable!("no command touches a {}", kind.name())
             }
         }
@@ -241,12 +288,22 @@ impl Machine for Contact {
             (ContactEntity::Object(known), Event::LockTaken(lock)) => known.lock(lock),
             (ContactEntity::Object(known), Event::ClaimReleased(event)) => known.release(event),
             (ContactEntity::Directory(row), Event::RowWritten(written)) => row.clone_from(written),
+            (ContactEntity::Customer(known), Event::CustomerErased(_)) => known.erase(),
+            (ContactEntity::Customer(known), Event::HoldMarked(event)) => {
+                event.count(&mut known.legal_holds);
+            }
+            (ContactEntity::Object(known), Event::HoldMarked(event)) => {
+                event.count(&mut known.legal_holds);
+            }
+            (ContactEntity::Holds(holds), Event::HoldPlaced(hold)) => holds.place(hold),
+            (ContactEntity::Holds(holds), Event::HoldReleased(event)) => holds.release(event),
             (
                 ContactEntity::Effect(_)
                 | ContactEntity::Customer(_)
                 | ContactEntity::Object(_)
                 | ContactEntity::Receipt(_)
-                | ContactEntity::Directory(_),
+                | ContactEntity::Directory(_)
+                | ContactEntity::Holds(_),
                 _,
             ) => unreachable!("an event of another kind of entity"),
         }
@@ -265,9 +322,10 @@ impl Machine for Contact {
         match entity {
             ContactEntity::Effect(effect) => effect.due(),
             ContactEntity::Customer(customer) => customer.due(),
-            ContactEntity::Object(object) => Some(object.due()),
+            ContactEntity::Object(object) => object.due(),
             ContactEntity::Receipt(receipt) => Some(receipt.until),
             ContactEntity::Directory(row) => Some(row.until),
+            ContactEntity::Holds(holds) => holds.due(),
         }
     }
 
@@ -283,6 +341,7 @@ impl Machine for Contact {
             ContactEntity::Effect(effect) => effect.check(),
             ContactEntity::Customer(customer) => customer.check(),
             ContactEntity::Object(object) => object.check(),
+            ContactEntity::Holds(holds) => holds.check(),
             ContactEntity::Receipt(_) | ContactEntity::Directory(_) => Ok(()),
         }
     }
@@ -317,7 +376,11 @@ impl Machine for Contact {
             | Body::EndCommitment(_)
             | Body::FindClaim(_)
             | Body::Advise(_)
-            | Body::Show(_) => None,
+            | Body::Show(_)
+            | Body::ForgetCustomer(_)
+            | Body::PlaceHold(_)
+            | Body::ReleaseHold(_)
+            | Body::FindHold(_) => None,
         }
     }
 

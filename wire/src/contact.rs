@@ -11,6 +11,7 @@ pub mod effects;
 pub mod handoffs;
 pub mod keys;
 pub mod messages;
+pub mod privacy;
 pub mod reports;
 pub mod subject;
 pub mod suppressions;

@@ -81,6 +81,10 @@ codes! {
     OverCallCeiling = 409 "over_call_ceiling" "The call costs more than one call may",
     /// The budget does not have the units.
     BudgetExhausted = 409 "budget_exhausted" "The budget is exhausted",
+    /// A legal hold keeps what was to be erased.
+    UnderLegalHold = 409 "under_legal_hold" "A legal hold keeps it",
+    /// The space has as many live legal holds as it may have.
+    HoldsFull = 409 "legal_holds_full" "The space has no room for one more legal hold",
     /// The body is above its bound.
     TooLarge = 413 "payload_too_large" "The body is too large",
     /// The body is of a type or encoding that is not taken.

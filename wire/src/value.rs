@@ -151,7 +151,7 @@ text! {
     HandleValue, "a text of " 1 to 320
 }
 text! {
-    /// Why somebody hands a customer over.
+    /// Why somebody asks for something.
     ReasonText, "a text of " 1 to 500
 }
 text! {

@@ -6,19 +6,22 @@
 
 use interlock_domain::contact::claim::{ClaimKind, ClaimVia};
 use interlock_domain::contact::command::Direction;
+use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::fixture::policy;
+use interlock_domain::contact::legal_hold::{HoldTarget, LegalHold};
 use interlock_domain::contact::name::{PurposeId, SourceId};
 use interlock_domain::contact::reason::{Reason, Refusal, Verdict};
 use interlock_domain::contact::receipt::{Receipt, Stored};
 use interlock_domain::contact::reply::{
     BudgetView, ChannelView, CheckReply, ClaimReply, ClaimedRef, CommitmentView, EffectReply,
-    EffectState, EffectView, EffectViewState, HeldReply, LockView, OwnerView, Reply,
+    EffectState, EffectView, EffectViewState, ErasedReply, HeldReply, LockView, OwnerView, Reply,
 };
 use interlock_domain::contact::text::Text;
 use interlock_domain::ids::Id;
+use interlock_domain::key::KeyHash;
 use interlock_domain::time::Timestamp;
 
-use crate::contact::{claims, declare, effects, refused, show};
+use crate::contact::{claims, declare, effects, forget, legal_holds, refused, show};
 use crate::limits::ApiLimits;
 
 const FORMAT_1: &str = include_str!("golden/format_1.txt");
@@ -122,6 +125,32 @@ fn outcomes() -> Vec<(&'static str, Stored)> {
                 until: AT.plus_s(600),
             })),
         ),
+        (
+            "erased",
+            Stored::Erased(Box::new(ErasedReply {
+                request_id: ID,
+                customer: KeyHash([0xcd; 16]),
+                erased: Erased {
+                    at: AT,
+                    contacts: 3,
+                    claims: 1,
+                    commitments: 2,
+                    messages: 0,
+                    tokens: 4,
+                    terms: 2,
+                    suppressions_kept: 1,
+                },
+            })),
+        ),
+        (
+            "hold",
+            Stored::Hold(Box::new(LegalHold {
+                id: ID,
+                target: HoldTarget::Customer(KeyHash([0xcd; 16])),
+                since: AT,
+                released_at: Some(AT.plus_s(60)),
+            })),
+        ),
     ]
 }
 
@@ -150,8 +179,18 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
             failure.problem("0").write(&mut body);
             failure.code.status()
         }
+        Reply::Erased(erased) => {
+            body = forget::written(erased);
+            200
+        }
+        Reply::Hold(hold) => {
+            legal_holds::written(hold).write(&mut body);
+            201
+        }
         Reply::Observed
         | Reply::Found(_)
+        | Reply::HoldFound(_)
+        | Reply::Moved
         | Reply::Advice(_)
         | Reply::Shown(_)
         | Reply::Conflict

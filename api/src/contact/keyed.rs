@@ -4,7 +4,7 @@
 //! decided. Not here: checks, whose key is optional.
 
 use actix_web::{HttpRequest, web};
-use interlock_domain::contact::command::{Body, Route};
+use interlock_domain::contact::command::{Body, Command, Route};
 use interlock_domain::contact::reply::Reply;
 use serde::Serialize;
 
@@ -20,7 +20,8 @@ use crate::stopwatch::Stopwatch;
 /// A request that may be repeated.
 pub(crate) struct Request<'r> {
     started: Stopwatch,
-    key: &'r str,
+    /// The Idempotency-Key; `None` only where the route does without one.
+    key: Option<&'r str>,
     /// Who sends it.
     pub(crate) caller: Caller,
     /// Its body.
@@ -51,9 +52,37 @@ impl<'r> Request<'r> {
         payload: web::Payload,
         state: &AppState<D>,
     ) -> Result<Self, Failure> {
-        let limits = &state.limits;
         let caller = extract::coordinating(request, &state.directory)?;
         let key = extract::required_idempotency_key(request)?;
+        Self::read(request, payload, state, (caller, Some(key))).await
+    }
+
+    /// The same for who erases and holds; a repeat of what is the same again needs no key.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: caller, key, body.
+    pub(crate) async fn governing<D: Decider>(
+        request: &'r HttpRequest,
+        payload: web::Payload,
+        state: &AppState<D>,
+        needs_key: bool,
+    ) -> Result<Self, Failure> {
+        let caller = extract::governing(request, &state.directory)?;
+        let key = if needs_key {
+            Some(extract::required_idempotency_key(request)?)
+        } else {
+            extract::idempotency_key(request)?
+        };
+        Self::read(request, payload, state, (caller, key)).await
+    }
+
+    async fn read<D: Decider>(
+        request: &HttpRequest,
+        payload: web::Payload,
+        state: &AppState<D>,
+        (caller, key): (Caller, Option<&'r str>),
+    ) -> Result<Self, Failure> {
+        let limits = &state.limits;
         let body = extract::body(request, payload, limits, limits.body_bytes_max).await?;
         Ok(Self {
             started: extract::started(request),
@@ -61,6 +90,17 @@ impl<'r> Request<'r> {
             caller,
             body,
         })
+    }
+
+    /// Reads what a command is made from. It leaves nothing behind.
+    pub(crate) async fn look<D: Decider>(
+        &self,
+        state: &AppState<D>,
+        noted: Route,
+        body: Body,
+    ) -> Result<Reply, Failure> {
+        let command = command::of(&self.caller, noted, None, body);
+        self.ask(state, command).await
     }
 
     /// Has the command decided, or answers what was answered to the same request before.
@@ -76,14 +116,25 @@ impl<'r> Request<'r> {
             request,
             body,
         } = wanted;
-        let Self { caller, key, .. } = self;
+        let caller = &self.caller;
         let secret = caller.space.secret.prepared();
-        let receipt = Keyed { route, key }.receipt(secret, caller.key.source.id, place, &request);
-        let command = command::of(caller, noted, Some(receipt), body);
+        let source = caller.key.source.id;
+        let receipt = self
+            .key
+            .map(|key| Keyed { route, key }.receipt(secret, source, place, &request));
+        let command = command::of(caller, noted, receipt, body);
+        self.ask(state, command).await
+    }
+
+    async fn ask<D: Decider>(
+        &self,
+        state: &AppState<D>,
+        command: Command,
+    ) -> Result<Reply, Failure> {
         let deadline = state.limits.request_deadline_ms;
         ask::one(
             state,
-            caller,
+            &self.caller,
             command,
             self.started,
             deadline,

@@ -18,7 +18,7 @@ use interlock_wire::value::LongLabel;
 
 use crate::contact::{identity, refused};
 use crate::directory::Caller;
-use crate::hashing::{Label, key_hash};
+use crate::hashing::{Label, PreparedKey, key_hash};
 use crate::problem::Failure;
 use crate::sealing;
 
@@ -36,7 +36,7 @@ pub(crate) fn made(
         return Err(refused::undeclared(Member::Type));
     }
     let secret = caller.space.secret.prepared();
-    let row = row(caller, &detail.commitment_id);
+    let row = row(secret, &detail.commitment_id);
     let terms = detail.terms.0.get();
     let terms = sealing::seal(secret, &row.0, terms.as_bytes()).ok_or_else(refused::broken)?;
     Ok(Body::MakeCommitment(MakeCommitment {
@@ -90,13 +90,13 @@ fn ended(
     Body::EndCommitment(EndCommitment {
         place,
         id: Text::from(&**id),
-        row: row(caller, id),
+        row: row(secret, id),
         state,
     })
 }
 
-fn row(caller: &Caller, id: &LongLabel<'_>) -> KeyHash {
-    let secret = caller.space.secret.prepared();
+/// The name of an offer's row.
+pub(crate) fn row(secret: &PreparedKey, id: &str) -> KeyHash {
     key_hash(&secret.labelled(Label::Commitment, &[id.as_bytes()]))
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         ),
         Reply::NotFound => Failure::new(
             Code::NotFound,
-            "there is no effect or claim of this id, or it is forgotten; check the id in the path",
+            "there is no effect, claim or legal hold of this id, or it is forgotten; check the id in the path",
         ),
         Reply::Held(held) => is_held(held),
         Reply::Capacity => Failure::new(
@@ -47,7 +47,11 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         | Reply::Claim(_)
         | Reply::Found(_)
         | Reply::Advice(_)
-        | Reply::Shown(_) => broken(),
+        | Reply::Shown(_)
+        | Reply::Erased(_)
+        | Reply::Hold(_)
+        | Reply::HoldFound(_)
+        | Reply::Moved => broken(),
     }
 }
 
@@ -85,6 +89,15 @@ fn refusal(why: Refusal) -> Failure {
             "the target has as many live claims or locks as it may have; release some, or wait for \
              one to end",
         ),
+        Refusal::UnderLegalHold => Failure::new(
+            Code::UnderLegalHold,
+            "a legal hold keeps the customer and nothing was erased; release the hold, then erase \
+             again under a new `Idempotency-Key`",
+        ),
+        Refusal::HoldsFull => Failure::new(
+            Code::HoldsFull,
+            "the space has 1,000 live legal holds, as many as it may have; release one that has ended",
+        ),
     }
 }
 
@@ -99,7 +112,9 @@ fn is_held(held: &HeldReply) -> Failure {
         | Refusal::InvalidTransition
         | Refusal::StaleEpoch
         | Refusal::IdTaken
-        | Refusal::TargetFull => "the target is held at this level or a stricter one",
+        | Refusal::TargetFull
+        | Refusal::UnderLegalHold
+        | Refusal::HoldsFull => "the target is held at this level or a stricter one",
     };
     let holder = &*held.holder;
     let code = refusal(held.refusal).code;

@@ -206,6 +206,9 @@ impl Operation {
         let tag = if self.path.starts_with("/v1/coordination")
             || self.path.starts_with("/v1/handoffs")
             || self.path.starts_with("/v1/suppressions")
+            || self.path.starts_with("/v1/forget")
+            || self.path.starts_with("/v1/legal-holds")
+            || self.path.starts_with("/v1/operator")
             || self.path.starts_with("/.well-known")
         {
             COORDINATION

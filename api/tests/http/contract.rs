@@ -33,7 +33,12 @@ fn contract() -> Option<Document> {
 /// Whether a path of the published contract is about coordination. The rest of the SDK's document is
 /// about a memory, which a coordinator has none of (`docs/spec/contact.md` §24).
 fn is_ours(path: &str) -> bool {
-    let ours = ["/v1/coordination/", "/v1/handoffs", "/v1/suppressions"];
+    let ours = [
+        "/v1/coordination/",
+        "/v1/handoffs",
+        "/v1/suppressions",
+        "/v1/legal-holds",
+    ];
     path == "/.well-known/niadra-contact-keys.json"
         || ours.iter().any(|start| path.starts_with(start))
 }
@@ -56,7 +61,7 @@ fn the_served_document_is_a_superset_of_the_contract() {
     ];
     let contract = contract.about(is_ours);
     let operations = contract.json()["paths"].as_object().expect("paths").len();
-    assert_eq!(operations, 17, "the paths of coordination");
+    assert_eq!(operations, 19, "the paths of coordination and legal holds");
     let held = interlock_document::superset(&contract, documented::served(), &added);
     assert_eq!(held, Ok(()));
 }

@@ -30,6 +30,8 @@ mod node;
 #[cfg(test)]
 mod observed;
 #[cfg(test)]
+mod privacy;
+#[cfg(test)]
 mod rates;
 #[cfg(test)]
 mod tokens;

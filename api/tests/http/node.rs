@@ -34,6 +34,17 @@ pub(crate) const KEY_OFF: &str = "nia_sk_test_local_off_e_secretE";
 /// Of another space with the feature.
 pub(crate) const KEY_OTHER: &str = "nia_sk_test_local_other_f_secretF";
 
+/// With the scope `admin` alone.
+pub(crate) const KEY_ADMIN: &str = "nia_sk_test_local_acme_g_secretG";
+/// With the role `admin` alone.
+pub(crate) const KEY_ADMIN_ROLE: &str = "nia_sk_test_local_acme_h_secretH";
+/// With the role `security` alone.
+pub(crate) const KEY_SECURITY: &str = "nia_sk_test_local_acme_i_secretI";
+/// With the scope `admin`, of a space without the feature.
+pub(crate) const KEY_OFF_ADMIN: &str = "nia_sk_test_local_off_j_secretJ";
+/// With the scope `admin`, of another space with the feature.
+pub(crate) const KEY_OTHER_ADMIN: &str = "nia_sk_test_local_other_k_secretK";
+
 pub(crate) const PHONE: &str = "+5511987654321";
 pub(crate) const CHECK: &str = "/v1/coordination/check";
 pub(crate) const BATCH: &str = "/v1/coordination/check/batch";
@@ -230,7 +241,9 @@ fn directory() -> Directory {
         ),
         (KEY_OTHER, SpaceId([9; 16]), 1, vec![Scope::Coordinate]),
     ];
-    for (text, space, source, scopes) in keys {
+    let keys = keys
+        .map(|(text, space, source, scopes)| (text, space, source, (scopes, vec![Role::Analysis])));
+    for (text, space, source, (scopes, roles)) in keys.into_iter().chain(governors()) {
         directory.put_key(KeyEntry {
             digest: directory.digest(text),
             key_id: text.rsplit('_').nth(1).unwrap().into(),
@@ -242,12 +255,37 @@ fn directory() -> Directory {
             test: true,
             region: "local".into(),
             scopes,
-            roles: vec![Role::Analysis],
+            roles,
             revoked: false,
         });
     }
     assert!(directory.revoke("old"));
     directory
+}
+
+/// A key's text, space, source, and what it may.
+type Key = (&'static str, SpaceId, u32, (Vec<Scope>, Vec<Role>));
+
+/// Keys of those who erase and hold.
+fn governors() -> [Key; 5] {
+    let admin = || (vec![Scope::Admin], Vec::new());
+    [
+        (KEY_ADMIN, fixture::SPACE, 3, admin()),
+        (
+            KEY_ADMIN_ROLE,
+            fixture::SPACE,
+            3,
+            (Vec::new(), vec![Role::Admin]),
+        ),
+        (
+            KEY_SECURITY,
+            fixture::SPACE,
+            3,
+            (Vec::new(), vec![Role::Security]),
+        ),
+        (KEY_OFF_ADMIN, SpaceId([8; 16]), 3, admin()),
+        (KEY_OTHER_ADMIN, SpaceId([9; 16]), 3, admin()),
+    ]
 }
 
 /// A text no other test has: a customer, an effect key, an Idempotency-Key.

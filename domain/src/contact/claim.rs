@@ -204,13 +204,13 @@ impl Held for TaskLock {
 }
 
 /// Puts an accepted claim in the place of the one with its id, or behind the others, and forgets
-/// what ended long ago.
-pub(super) fn accept<T: Held>(known: &mut Vec<T>, accepted: &T, now: Timestamp) {
+/// what ended long ago; under a legal hold only what is more than may be kept.
+pub(super) fn accept<T: Held>(known: &mut Vec<T>, accepted: &T, now: Timestamp, held: bool) {
     match known.iter_mut().find(|one| one.id() == accepted.id()) {
         Some(one) => one.clone_from(accepted),
         None => known.push(accepted.clone()),
     }
-    known.retain(|one| now < forgotten_at(one.until()));
+    known.retain(|one| held || now < forgotten_at(one.until()));
     let ended = known.iter().filter(|one| one.until() <= now).count();
     for _ in ENDED_KEPT_MAX..ended {
         let oldest = known

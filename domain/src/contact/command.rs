@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::contact::claim::ClaimKind;
 use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
+use crate::contact::legal_hold::HoldTarget;
 use crate::contact::name::{
     AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
 };
@@ -69,6 +70,14 @@ pub enum Body {
     Advise(Advise),
     /// What one entity holds, for an operator.
     Show(Show),
+    /// A customer is erased (§21).
+    ForgetCustomer(ForgetCustomer),
+    /// A legal hold is placed (§24).
+    PlaceHold(PlaceHold),
+    /// A legal hold is released (§24).
+    ReleaseHold(ReleaseHold),
+    /// What a hold is on: the look-up before its release.
+    FindHold(FindHold),
 }
 
 /// The route a command came by (`docs/spec/contact.md` §21). Stored: append only.
@@ -94,6 +103,10 @@ pub enum Route {
     Operator,
     /// `POST /v1/context`.
     Context,
+    /// `POST /v1/forget`.
+    Forget,
+    /// `POST /v1/legal-holds` and the release of one.
+    LegalHolds,
 }
 
 /// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
@@ -430,4 +443,52 @@ pub struct EndCommitment {
     pub row: KeyHash,
     /// How it stands from now on: accepted, withdrawn or declined.
     pub state: CommitmentState,
+}
+
+/// A customer is erased.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ForgetCustomer {
+    /// Who.
+    pub customer: KeyHash,
+    /// The erasure's id; the edge gives it, for its row is one of the command's keys.
+    pub new_id: Id,
+    /// The customer's offers as the edge read them: id, and the keyed hash its row is found by. One
+    /// that was offered since turns the command down as [`Reply::Moved`](crate::contact::reply::Reply).
+    pub offers: Vec<(Text, KeyHash)>,
+}
+
+/// A legal hold is placed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct PlaceHold {
+    /// On what.
+    pub target: HoldTarget,
+    /// The hold's id.
+    pub new_id: Id,
+}
+
+/// A legal hold is released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReleaseHold {
+    /// Which.
+    pub hold: Id,
+    /// What it is on.
+    pub place: HoldPlace,
+}
+
+/// What a hold named by its id is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HoldPlace {
+    /// Not looked up yet.
+    ToFind,
+    /// On this.
+    At(HoldTarget),
+    /// There is no such hold, or it is forgotten.
+    Nowhere,
+}
+
+/// What a hold is on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FindHold {
+    /// Which hold.
+    pub hold: Id,
 }

@@ -34,7 +34,13 @@ pub struct Customer {
     pub commitments: Vec<Commitment>,
     /// How often a declaration named a token already named.
     pub tokens_reused: u32,
+    /// Legal holds on the customer. While there is one nothing is dropped for its age.
+    pub legal_holds: u32,
 }
+
+/// How many contacts a customer under a legal hold keeps; the newest stay. 40 KiB, beside which the
+/// other lists with their bounds leave the entity below its 1 MiB.
+pub const HELD_CONTACTS_MAX: usize = 1_024;
 
 /// How many named tokens a customer keeps.
 pub const TOKENS_KEPT: usize = 32;
@@ -139,8 +145,26 @@ impl Customer {
         found.map(|last| last.at)
     }
 
+    /// Whether a legal hold keeps it from being erased and from losing what is old.
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.legal_holds > 0
+    }
+
+    /// Forgets everything but the suppressions. What is added to a customer later goes too, for this
+    /// says only what stays.
+    pub(super) fn erase(&mut self) {
+        *self = Self {
+            suppressions: std::mem::take(&mut self.suppressions),
+            legal_holds: self.legal_holds,
+            ..Self::default()
+        };
+    }
+
     pub(super) fn count(&mut self, event: &ContactCounted) {
-        self.contacts.retain(|contact| event.at < contact.until());
+        if !self.is_held() {
+            self.contacts.retain(|contact| event.at < contact.until());
+        }
         // Most customers have one or two contacts, and the usual first growth is to four.
         if self.contacts.len() < 4 {
             self.contacts.reserve_exact(1);
@@ -157,7 +181,12 @@ impl Customer {
                 ContactState::Declared
             },
         });
-        self.keep_newest(event.purpose, usize::from(event.keep_newest));
+        if self.is_held() {
+            let surplus = self.contacts.len().saturating_sub(HELD_CONTACTS_MAX);
+            self.contacts.drain(..surplus);
+        } else {
+            self.keep_newest(event.purpose, usize::from(event.keep_newest));
+        }
     }
 
     /// Drops contacts of a purpose that are neither among its newest nor among their share's.
@@ -199,9 +228,10 @@ impl Customer {
         if event.reused {
             self.tokens_reused = self.tokens_reused.saturating_add(1);
         }
-        self.tokens.retain(|token| {
-            token.jti != event.jti && event.at < hours_after(token.at, TOKEN_KEPT_HOURS)
-        });
+        let held = self.is_held();
+        let lasts = |at| held || event.at < hours_after(at, TOKEN_KEPT_HOURS);
+        self.tokens
+            .retain(|token| token.jti != event.jti && lasts(token.at));
         if self.tokens.len() >= TOKENS_KEPT {
             self.tokens.remove(0);
         }
@@ -232,7 +262,8 @@ impl Customer {
     }
 
     pub(super) fn claim(&mut self, claim: &Claim) {
-        claim::accept(&mut self.claims, claim, claim.accepted_at);
+        let held = self.is_held();
+        claim::accept(&mut self.claims, claim, claim.accepted_at, held);
     }
 
     pub(super) fn release(&mut self, event: &ClaimReleased) {
@@ -266,7 +297,9 @@ impl Customer {
 
     /// Drops offers that hold no more: those of long ago, and the oldest beyond the bound.
     fn forget_offers(&mut self, now: Timestamp) {
-        let lasts = |known: &Commitment| known.forgotten_at().is_none_or(|until| now < until);
+        let held = self.is_held();
+        let lasts =
+            |known: &Commitment| held || known.forgotten_at().is_none_or(|until| now < until);
         self.commitments.retain(lasts);
         let ended = self.commitments.iter().filter(|known| !known.holds(now));
         let mut turned: Vec<Timestamp> = ended.map(|known| known.turned_at).collect();
@@ -296,9 +329,12 @@ impl Customer {
     }
 
     /// When nothing about the customer is left to remember: the last of all ends; `None` when
-    /// something has no end. What ends earlier goes with the next event, not with one of its own.
+    /// something has no end, or a legal hold is on it. What ends earlier goes with the next event, not with one of its own.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
+        if self.is_held() {
+            return None;
+        }
         let mut last = Timestamp(i64::MIN);
         for contact in &self.contacts {
             last = last.max(contact.until());

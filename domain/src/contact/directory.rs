@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::erasure::Erased;
 use crate::contact::key;
 use crate::ids::Id;
 use crate::key::{EntityKey, KeyHash, Kind, SpaceId};
@@ -49,8 +50,10 @@ pub struct DirectoryRow {
     pub target: Target,
     /// Until when it is kept.
     pub until: Timestamp,
-    /// The terms of an offer, sealed by the edge.
+    /// The terms of an offer, sealed by the edge; an erasure takes them.
     pub terms: Option<Vec<u8>>,
+    /// Of the id of an erasure: what it took.
+    pub erased: Option<Box<Erased>>,
 }
 
 impl DirectoryRow {
@@ -59,6 +62,7 @@ impl DirectoryRow {
         target: Target::Customer(KeyHash([0; 16])),
         until: Timestamp(i64::MIN),
         terms: None,
+        erased: None,
     };
 }
 

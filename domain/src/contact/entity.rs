@@ -1,7 +1,7 @@
 //! The state of one entity, of any kind.
 //!
 //! Here: the enum and how an entity is taken out of it. Not here: what each kind is (`customer`,
-//! `object`, `effect`, `receipt`, `directory`).
+//! `object`, `effect`, `receipt`, `directory`, `legal_hold`).
 
 use serde::{Deserialize, Serialize};
 
@@ -9,6 +9,7 @@ use crate::contact::claim::{Claim, TaskLock};
 use crate::contact::customer::Customer;
 use crate::contact::directory::DirectoryRow;
 use crate::contact::effect::Effect;
+use crate::contact::legal_hold::Holds;
 use crate::contact::object::Object;
 use crate::contact::receipt::Receipt;
 
@@ -26,6 +27,8 @@ pub enum ContactEntity {
     Receipt(Box<Receipt>),
     /// Where an id we handed out leads.
     Directory(Box<DirectoryRow>),
+    /// A space's legal holds.
+    Holds(Box<Holds>),
 }
 
 impl ContactEntity {
@@ -34,7 +37,11 @@ impl ContactEntity {
     pub fn as_effect(&self) -> Option<&Effect> {
         match self {
             Self::Effect(effect) => Some(effect),
-            Self::Customer(_) | Self::Object(_) | Self::Receipt(_) | Self::Directory(_) => None,
+            Self::Customer(_)
+            | Self::Object(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_) => None,
         }
     }
 
@@ -43,7 +50,11 @@ impl ContactEntity {
     pub fn as_customer(&self) -> Option<&Customer> {
         match self {
             Self::Customer(customer) => Some(customer),
-            Self::Effect(_) | Self::Object(_) | Self::Receipt(_) | Self::Directory(_) => None,
+            Self::Effect(_)
+            | Self::Object(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_) => None,
         }
     }
 
@@ -52,7 +63,11 @@ impl ContactEntity {
     pub fn as_object(&self) -> Option<&Object> {
         match self {
             Self::Object(object) => Some(object),
-            Self::Effect(_) | Self::Customer(_) | Self::Receipt(_) | Self::Directory(_) => None,
+            Self::Effect(_)
+            | Self::Customer(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_) => None,
         }
     }
 
@@ -61,7 +76,11 @@ impl ContactEntity {
     pub fn as_receipt(&self) -> Option<&Receipt> {
         match self {
             Self::Receipt(receipt) => Some(receipt),
-            Self::Effect(_) | Self::Customer(_) | Self::Object(_) | Self::Directory(_) => None,
+            Self::Effect(_)
+            | Self::Customer(_)
+            | Self::Object(_)
+            | Self::Directory(_)
+            | Self::Holds(_) => None,
         }
     }
 
@@ -70,7 +89,24 @@ impl ContactEntity {
     pub fn as_directory(&self) -> Option<&DirectoryRow> {
         match self {
             Self::Directory(row) => Some(row),
-            Self::Effect(_) | Self::Customer(_) | Self::Object(_) | Self::Receipt(_) => None,
+            Self::Effect(_)
+            | Self::Customer(_)
+            | Self::Object(_)
+            | Self::Receipt(_)
+            | Self::Holds(_) => None,
+        }
+    }
+
+    /// The space's legal holds, if they are.
+    #[must_use]
+    pub fn as_holds(&self) -> Option<&Holds> {
+        match self {
+            Self::Holds(holds) => Some(holds),
+            Self::Effect(_)
+            | Self::Customer(_)
+            | Self::Object(_)
+            | Self::Receipt(_)
+            | Self::Directory(_) => None,
         }
     }
 
@@ -80,7 +116,7 @@ impl ContactEntity {
         match self {
             Self::Customer(customer) => &customer.claims,
             Self::Object(object) => &object.claims,
-            Self::Effect(_) | Self::Receipt(_) | Self::Directory(_) => &[],
+            Self::Effect(_) | Self::Receipt(_) | Self::Directory(_) | Self::Holds(_) => &[],
         }
     }
 
@@ -89,7 +125,11 @@ impl ContactEntity {
     pub fn locks(&self) -> &[TaskLock] {
         match self {
             Self::Object(object) => &object.locks,
-            Self::Customer(_) | Self::Effect(_) | Self::Receipt(_) | Self::Directory(_) => &[],
+            Self::Customer(_)
+            | Self::Effect(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_) => &[],
         }
     }
 }

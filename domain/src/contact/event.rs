@@ -9,6 +9,7 @@ use crate::contact::claim::{Claim, TaskLock};
 use crate::contact::command::{EffectKind, Settlement};
 use crate::contact::commitment::{Commitment, CommitmentState};
 use crate::contact::directory::DirectoryRow;
+use crate::contact::legal_hold::LegalHold;
 use crate::contact::name::{ChannelId, PurposeId, SourceId};
 use crate::contact::receipt::Receipt;
 use crate::contact::suppression::Suppression;
@@ -49,6 +50,50 @@ pub enum Event {
     CommitmentMade(Box<Commitment>),
     /// An offer stands otherwise, or will once it comes.
     CommitmentTurned(Box<CommitmentTurned>),
+    /// Everything about a customer is gone, except its suppressions.
+    CustomerErased(CustomerErased),
+    /// A legal hold on a customer or an object began or ended.
+    HoldMarked(HoldMarked),
+    /// A legal hold was placed.
+    HoldPlaced(Box<LegalHold>),
+    /// A legal hold was released.
+    HoldReleased(HoldReleased),
+}
+
+/// A customer was erased.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CustomerErased {
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A legal hold on a customer or an object began or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldMarked {
+    /// It began; else it ended.
+    pub placed: bool,
+    /// When.
+    pub at: Timestamp,
+}
+
+impl HoldMarked {
+    /// Counts it among the holds of one entity.
+    pub(super) const fn count(&self, holds: &mut u32) {
+        *holds = if self.placed {
+            holds.saturating_add(1)
+        } else {
+            holds.saturating_sub(1)
+        };
+    }
+}
+
+/// A legal hold was released.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HoldReleased {
+    /// Which.
+    pub id: Id,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// An offer stands otherwise.

@@ -73,6 +73,7 @@ pub(super) fn decide(
         target: Target::Customer(made.customer),
         until: made.until.unwrap_or(now).max(now).plus_s(OFFER_KEPT_S),
         terms: made.terms.clone(),
+        erased: None,
     };
     events.push((row, Event::RowWritten(Box::new(named))));
     taken(command, Noted::Accepted, events)

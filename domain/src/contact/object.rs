@@ -16,11 +16,20 @@ pub struct Object {
     pub claims: Vec<Claim>,
     /// Locks on its tasks, live or ended.
     pub locks: Vec<TaskLock>,
+    /// Legal holds on it. While there is one nothing is dropped for its age.
+    pub legal_holds: u32,
 }
 
 impl Object {
+    /// Whether a legal hold keeps it from losing what is old.
+    #[must_use]
+    pub const fn is_held(&self) -> bool {
+        self.legal_holds > 0
+    }
+
     pub(super) fn claim(&mut self, claim: &Claim) {
-        claim::accept(&mut self.claims, claim, claim.accepted_at);
+        let held = self.is_held();
+        claim::accept(&mut self.claims, claim, claim.accepted_at, held);
     }
 
     /// Takes a lock; another one of its task ends with it, also where the same holder goes on under
@@ -30,7 +39,8 @@ impl Object {
         for other in others.filter(|other| other.task == lock.task && other.id != lock.id) {
             other.until = other.until.min(lock.accepted_at);
         }
-        claim::accept(&mut self.locks, lock, lock.accepted_at);
+        let held = self.is_held();
+        claim::accept(&mut self.locks, lock, lock.accepted_at, held);
     }
 
     pub(super) fn release(&mut self, event: &ClaimReleased) {
@@ -38,13 +48,17 @@ impl Object {
         claim::end(&mut self.locks, event);
     }
 
-    /// When nothing about it is left to remember: the last claim or lock is forgotten.
+    /// When nothing about it is left to remember: the last claim or lock is forgotten; `None` while
+    /// a legal hold is on it.
     #[must_use]
-    pub fn due(&self) -> Timestamp {
+    pub fn due(&self) -> Option<Timestamp> {
+        if self.is_held() {
+            return None;
+        }
         let claims = self.claims.iter().map(|claim| claim.until);
         let locks = self.locks.iter().map(|lock| lock.until);
         let last = claims.chain(locks).max();
-        last.map_or(Timestamp(i64::MIN), claim::forgotten_at)
+        Some(last.map_or(Timestamp(i64::MIN), claim::forgotten_at))
     }
 
     /// C3 and C4, as far as one state shows them.

@@ -123,11 +123,15 @@ pub enum Refusal {
     TargetFull = 6,
     /// Another customer's offer has this id.
     IdTaken = 7,
+    /// A legal hold keeps what was to be erased.
+    UnderLegalHold = 8,
+    /// The space has as many live legal holds as it may have.
+    HoldsFull = 9,
 }
 
 impl Refusal {
     /// All refusals, in the order of their numbers.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::EffectInFlight,
         Self::StaleAttempt,
         Self::InvalidTransition,
@@ -136,6 +140,8 @@ impl Refusal {
         Self::StaleEpoch,
         Self::TargetFull,
         Self::IdTaken,
+        Self::UnderLegalHold,
+        Self::HoldsFull,
     ];
 
     /// The problem's code.
@@ -150,6 +156,8 @@ impl Refusal {
             Self::StaleEpoch => "stale_epoch",
             Self::TargetFull => "target_full",
             Self::IdTaken => "id_taken",
+            Self::UnderLegalHold => "under_legal_hold",
+            Self::HoldsFull => "legal_holds_full",
         }
     }
 }

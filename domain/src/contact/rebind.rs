@@ -48,7 +48,11 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
         | Body::EndCommitment(_)
         | Body::FindClaim(_)
         | Body::Advise(_)
-        | Body::Show(_) => Ok(()),
+        | Body::Show(_)
+        | Body::ForgetCustomer(_)
+        | Body::PlaceHold(_)
+        | Body::ReleaseHold(_)
+        | Body::FindHold(_) => Ok(()),
     }
 }
 

@@ -8,11 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::contact::command::{Body, Command, ReceiptRef};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
+use crate::contact::legal_hold::LegalHold;
 use crate::contact::name::{PurposeId, SourceId};
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{
-    CheckReply, ClaimReply, ClaimedRef, DeclareReply, EffectReply, EffectState, HeldReply, Reply,
+    CheckReply, ClaimReply, ClaimedRef, DeclareReply, EffectReply, EffectState, ErasedReply,
+    HeldReply, Reply,
 };
 use crate::contact::text::Text;
 use crate::contact::{Contact, key};
@@ -75,6 +77,10 @@ pub enum Stored {
     Claim(Box<ClaimReply>),
     /// A refusal that names who has it.
     Held(Box<HeldReply>),
+    /// What an erasure took.
+    Erased(Box<ErasedReply>),
+    /// A legal hold as it was.
+    Hold(Box<LegalHold>),
 }
 
 /// An effect's answer in 24 bytes: receipts are many.
@@ -166,7 +172,9 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::DeclareEffect(_)
         | Body::LiftSuppression(_)
         | Body::EndCommitment(_)
-        | Body::ReleaseClaim(_) => true,
+        | Body::ReleaseClaim(_)
+        | Body::ForgetCustomer(_)
+        | Body::ReleaseHold(_) => true,
         Body::Check(_)
         | Body::ReserveEffect(_)
         | Body::DeclareContactMade(_)
@@ -178,7 +186,9 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::MakeCommitment(_)
         | Body::FindClaim(_)
         | Body::Advise(_)
-        | Body::Show(_) => false,
+        | Body::Show(_)
+        | Body::PlaceHold(_)
+        | Body::FindHold(_) => false,
     };
     !frees && entities.get(&entity(command, receipt)).is_none()
 }
@@ -202,6 +212,8 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         Reply::Held(held) => Some((Stored::Held(held.clone()), KEPT_S)),
         Reply::Observed => Some((Stored::Observed, KEPT_S)),
         Reply::Refused(refusal) => Some((Stored::Refused(*refusal), KEPT_S)),
+        Reply::Erased(erased) => Some((Stored::Erased(erased.clone()), KEPT_S)),
+        Reply::Hold(hold) => Some((Stored::Hold(hold.clone()), KEPT_S)),
         Reply::Conflict
         | Reply::NotFound
         | Reply::Capacity
@@ -209,7 +221,9 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         | Reply::Undeclared(_)
         | Reply::Found(_)
         | Reply::Advice(_)
-        | Reply::Shown(_) => None,
+        | Reply::Shown(_)
+        | Reply::HoldFound(_)
+        | Reply::Moved => None,
     }
 }
 
@@ -260,6 +274,8 @@ impl Stored {
             }),
             Self::Claim(claim) => Reply::Claim(claim.clone()),
             Self::Held(held) => Reply::Held(held.clone()),
+            Self::Erased(erased) => Reply::Erased(erased.clone()),
+            Self::Hold(hold) => Reply::Hold(hold.clone()),
             Self::Observed => Reply::Observed,
             Self::Refused(refusal) => Reply::Refused(*refusal),
         }

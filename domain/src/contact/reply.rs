@@ -11,11 +11,14 @@ use crate::contact::claim::{ClaimKind, ClaimVia};
 use crate::contact::command::Direction;
 use crate::contact::directory::Target;
 use crate::contact::entity::ContactEntity;
+use crate::contact::erasure::Erased;
+use crate::contact::legal_hold::{HoldTarget, LegalHold};
 use crate::contact::name::PurposeId;
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::text::Text;
 use crate::ids::Id;
+use crate::key::KeyHash;
 use crate::time::Timestamp;
 
 /// The answer to a command.
@@ -38,6 +41,14 @@ pub enum Reply {
     Advice(Box<AdviceReply>),
     /// What an entity holds, for an operator.
     Shown(Option<Box<ContactEntity>>),
+    /// What an erasure took: 200.
+    Erased(Box<ErasedReply>),
+    /// A legal hold as it is now: 201 when it was placed, 200 when it was released.
+    Hold(Box<LegalHold>),
+    /// What a hold is on; completes a release and never leaves the node.
+    HoldFound(HoldTarget),
+    /// What the command was made from has moved on; the edge reads again and never answers this.
+    Moved,
     /// 409 with the refusal's code: somebody else has it.
     Held(Box<HeldReply>),
     /// 409 with the refusal's code.
@@ -75,6 +86,10 @@ impl Reply {
             Self::Found(_) => ("found", "none"),
             Self::Advice(_) => ("advice", "none"),
             Self::Shown(_) => ("shown", "none"),
+            Self::Erased(_) => ("erased", "none"),
+            Self::Hold(_) => ("legal_hold", "none"),
+            Self::HoldFound(_) => ("found", "none"),
+            Self::Moved => ("moved", "none"),
             Self::Held(held) => ("refused", held.refusal.slug()),
             Self::Refused(refusal) => ("refused", refusal.slug()),
             Self::Conflict => ("refused", "idempotency_conflict"),
@@ -392,4 +407,15 @@ pub struct HeldReply {
     pub holder: Text,
     /// Until when.
     pub until: Timestamp,
+}
+
+/// What an erasure took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErasedReply {
+    /// The erasure's id.
+    pub request_id: Id,
+    /// The keyed hash of whom it was about.
+    pub customer: KeyHash,
+    /// What was taken, and when.
+    pub erased: Erased,
 }

@@ -16,6 +16,7 @@ mod locks;
 mod models;
 mod order;
 mod policies;
+mod privacy;
 mod receipts;
 mod suppression_model;
 mod suppressions;
@@ -192,7 +193,8 @@ impl World {
                 ContactEntity::Object(_) => true,
                 ContactEntity::Effect(_)
                 | ContactEntity::Receipt(_)
-                | ContactEntity::Directory(_) => false,
+                | ContactEntity::Directory(_)
+                | ContactEntity::Holds(_) => false,
             };
             if let Some((_, known)) = self.entities.get(key)
                 && !has_claims(known)

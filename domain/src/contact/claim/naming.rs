@@ -47,6 +47,7 @@ pub(in crate::contact) fn events(
             target,
             until: named_at.plus_s(directory::KEPT_S),
             terms: None,
+            erased: None,
         };
         events.push((row_key(command.space, id), Event::RowWritten(Box::new(row))));
     }

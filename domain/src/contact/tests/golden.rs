@@ -12,10 +12,12 @@ use crate::contact::claim::{Claim, ClaimKind};
 use crate::contact::command::{Direction, EffectKind, Route, Settlement};
 use crate::contact::commitment::{Commitment, CommitmentState, Score};
 use crate::contact::directory::{DirectoryRow, Target};
+use crate::contact::erasure::Erased;
 use crate::contact::event::{
-    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, EffectReserved, EffectSettled,
-    Event, MessageSeen, SuppressionLifted, TokenSeen,
+    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CustomerErased, EffectReserved,
+    EffectSettled, Event, HoldMarked, HoldReleased, MessageSeen, SuppressionLifted, TokenSeen,
 };
+use crate::contact::legal_hold::{HoldTarget, LegalHold};
 use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
 use crate::contact::note::{Fact, Note, Noted};
 use crate::contact::reason::{Reason, Refusal, Verdict};
@@ -87,6 +89,7 @@ fn events() -> Vec<Event> {
     ];
     events.extend(outcomes());
     events.extend(ownership());
+    events.extend(privacy());
     events
 }
 
@@ -101,6 +104,7 @@ fn ownership() -> Vec<Event> {
             target: Target::Object(KeyHash([0xcd; 16])),
             until: at,
             terms: None,
+            erased: None,
         })),
         Event::CommitmentMade(Box::new(Commitment {
             id: Text::from("a"),
@@ -114,6 +118,39 @@ fn ownership() -> Vec<Event> {
             id: Text::from("a"),
             state: CommitmentState::Declined,
             at,
+        })),
+    ]
+}
+
+/// Erasures and legal holds.
+fn privacy() -> Vec<Event> {
+    let (id, at) = (Id([0xab; 16]), Timestamp(1));
+    let hold = LegalHold {
+        id,
+        target: HoldTarget::Conversation(KeyHash([0xcd; 16])),
+        since: at,
+        released_at: None,
+    };
+    let erased = Erased {
+        at,
+        contacts: 3,
+        claims: 4,
+        commitments: 5,
+        messages: 6,
+        tokens: 7,
+        terms: 8,
+        suppressions_kept: 9,
+    };
+    vec![
+        Event::CustomerErased(CustomerErased { at }),
+        Event::HoldMarked(HoldMarked { placed: true, at }),
+        Event::HoldPlaced(Box::new(hold)),
+        Event::HoldReleased(HoldReleased { id, at }),
+        Event::RowWritten(Box::new(DirectoryRow {
+            target: Target::Customer(KeyHash([0xcd; 16])),
+            until: at,
+            terms: None,
+            erased: Some(Box::new(erased)),
         })),
     ]
 }
@@ -155,6 +192,12 @@ fn outcomes() -> Vec<Event> {
             holder: Text::from("h"),
             until: at,
         }))),
+        receipt(Stored::Hold(Box::new(LegalHold {
+            id,
+            target: HoldTarget::Object(KeyHash([0xcd; 16])),
+            since: at,
+            released_at: Some(at),
+        }))),
     ]
 }
 
@@ -184,12 +227,18 @@ fn events_keep_their_bytes() {
         format!("08{FINGERPRINT}020306{ID}07"),
         format!("08{FINGERPRINT}020307{ID}07016802016c02"),
         format!("08{FINGERPRINT}02030804016802"),
+        format!("08{FINGERPRINT}02030a{ID}01{FINGERPRINT}020102"),
         format!("09{CLAIM}"),
         format!("0a{LOCK}"),
         format!("0b{ID}02"),
-        format!("0c01{FINGERPRINT}0200"),
+        format!("0c01{FINGERPRINT}020000"),
         "0d0161056f666665720106000002".to_owned(),
         "0e01610402".to_owned(),
+        "0f02".to_owned(),
+        "100102".to_owned(),
+        format!("11{ID}02{FINGERPRINT}0200"),
+        format!("12{ID}02"),
+        format!("0c00{FINGERPRINT}0200010203040506070809"),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);
@@ -226,16 +275,18 @@ fn empty_entities_keep_their_bytes() {
         Kind::Object,
         Kind::Receipt,
         Kind::Directory,
+        Kind::Holds,
     ];
     let found = kinds.map(|kind| hex(&Contact::empty(kind)));
     let receipt = format!("03{}{}0003", "00".repeat(16), "ff".repeat(9) + "01");
-    let row = format!("0400{}{}00", "00".repeat(16), "ff".repeat(9) + "01");
+    let row = format!("0400{}{}0000", "00".repeat(16), "ff".repeat(9) + "01");
     let wanted = [
         "0000000000000002",
-        "0100000000000000",
-        "020000",
+        "010000000000000000",
+        "02000000",
         &receipt,
         &row,
+        "050000",
     ];
     assert_eq!(found, wanted);
 }

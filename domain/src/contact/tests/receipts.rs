@@ -2,14 +2,16 @@
 
 use std::collections::BTreeSet;
 
+use super::privacy::{forget, hold};
 use super::{HOUR_S, World, decided, is_check, through_postcard};
 use crate::contact::Contact;
 use crate::contact::command::{Command, Settlement};
 use crate::contact::event::Event;
 use crate::contact::fixture::{
-    CONFORMANCE, check, claim_on, contact_made, declare_effect, lift, lock, message, reserve,
+    CONFORMANCE, check, claim_on, contact_made, declare_effect, hash, lift, lock, message, reserve,
     settle, suppress, vault,
 };
+use crate::contact::legal_hold::HoldTarget;
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::receipt::{Receipt, Stored};
@@ -45,6 +47,8 @@ fn kept() -> Vec<Command> {
         claim_on("q", "a").declared(),
         lock("o", "t", "a").command(),
         lock("o", "t", "b").command(),
+        forget("p", 1, &[]),
+        hold(HoldTarget::Conversation(hash("talk")), 2),
     ]
 }
 
@@ -211,11 +215,13 @@ fn an_outcome_is_at_most_64_bytes_and_a_checks_at_most_4_kib() {
             Stored::Claimed(_) => ("claimed", 64),
             Stored::Claim(_) => ("claim", 1_200),
             Stored::Held(_) => ("held", 1_100),
+            Stored::Erased(_) => ("erased", 96),
+            Stored::Hold(_) => ("hold", 96),
         };
         assert!(bytes <= most, "{kind}: {bytes}");
         seen.insert(kind);
     }
-    assert_eq!(seen.len(), 9, "{seen:?}");
+    assert_eq!(seen.len(), 11, "{seen:?}");
 }
 
 #[test]

@@ -155,6 +155,7 @@ impl Naming {
                 target,
                 until,
                 terms: None,
+                erased: None,
             };
             let event = Event::RowWritten(Box::new(row));
             changes.push(exactly(row_key(moment.space, self.id), event));

@@ -129,9 +129,13 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_)
+        | Body::FindHold(_)
         | Body::MakeCommitment(_)
         | Body::EndCommitment(_) => {
             unreachable!("they leave no record")
+        }
+        Body::ForgetCustomer(_) | Body::PlaceHold(_) | Body::ReleaseHold(_) => {
+            unreachable!("the workload neither erases nor holds")
         }
     }
 }

@@ -1,0 +1,69 @@
+//! What an erasure took, as counts.
+//!
+//! Here: counting a customer before it is erased. Not here: the erasure (`forget_customer`). Nothing
+//! here says whose it was.
+
+use serde::{Deserialize, Serialize};
+
+use crate::contact::customer::Customer;
+use crate::time::Timestamp;
+
+/// How long the answer of an erasure is found under its id, in seconds.
+pub const KEPT_S: i64 = 400 * 86_400;
+
+/// What one erasure took.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Erased {
+    /// When.
+    pub at: Timestamp,
+    /// Contacts, with what they counted for in budgets.
+    pub contacts: u32,
+    /// Claims on the customer, live or ended.
+    pub claims: u32,
+    /// Offers.
+    pub commitments: u32,
+    /// Last messages, one a channel.
+    pub messages: u32,
+    /// Tokens that declarations named.
+    pub tokens: u32,
+    /// Sealed terms of offers.
+    pub terms: u32,
+    /// Suppressions, which stay.
+    pub suppressions_kept: u32,
+}
+
+fn count<T>(all: &[T]) -> u32 {
+    u32::try_from(all.len()).unwrap_or(u32::MAX)
+}
+
+impl Erased {
+    /// What there is to take of a customer, and of `terms` sealed terms beside it.
+    #[must_use]
+    pub fn of(customer: Option<&Customer>, terms: u32, at: Timestamp) -> Self {
+        let nothing = Customer::default();
+        let known = customer.unwrap_or(&nothing);
+        Self {
+            at,
+            contacts: count(&known.contacts),
+            claims: count(&known.claims),
+            commitments: count(&known.commitments),
+            messages: count(&known.messages),
+            tokens: count(&known.tokens),
+            terms,
+            suppressions_kept: count(&known.suppressions),
+        }
+    }
+
+    /// What was taken, by name.
+    #[must_use]
+    pub const fn taken(&self) -> [(&'static str, u32); 6] {
+        [
+            ("claims", self.claims),
+            ("commitment_terms", self.terms),
+            ("commitments", self.commitments),
+            ("contacts", self.contacts),
+            ("messages", self.messages),
+            ("tokens", self.tokens),
+        ]
+    }
+}
