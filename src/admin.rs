@@ -28,7 +28,7 @@ use crate::registry::change::Change;
 use crate::registry::{Registry, space_id};
 
 /// The source that the operator's verbs act as. Sources of a space are numbered from 1.
-pub(crate) const OPERATOR: SourceId = SourceId(0);
+pub(crate) const OPERATOR: SourceId = SourceId::PEOPLE;
 /// What the operator's source is called where a name is shown.
 pub(crate) const OPERATOR_NAME: &str = "operator";
 

@@ -10,6 +10,7 @@ pub(crate) mod claims;
 pub(crate) mod command;
 pub(crate) mod context;
 pub(crate) mod declare;
+pub(crate) mod destination;
 pub(crate) mod effects;
 pub(crate) mod forget;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Sealing what is kept whole and shown to nobody: the terms of an offer.
+//! Sealing what is kept whole and shown to nobody: the terms of an offer, a suppressed destination.
 //!
 //! Here: XChaCha20-Poly1305 under a key derived from the space's secret, bound to what the text is
 //! of, so that a sealed text cannot be moved. Not here: secrets of the node (the root package).
@@ -22,8 +22,7 @@ pub(crate) fn seal(secret: &PreparedKey, of: &[u8], text: &[u8]) -> Option<Vec<u
 }
 
 /// The text again; `None` when it was sealed for something else.
-#[cfg(test)]
-fn open(secret: &PreparedKey, of: &[u8], stored: &[u8]) -> Option<Vec<u8>> {
+pub(crate) fn open(secret: &PreparedKey, of: &[u8], stored: &[u8]) -> Option<Vec<u8>> {
     let (nonce, sealed) = stored.split_first_chunk::<NONCE_BYTES>()?;
     let payload = Payload {
         msg: sealed,

@@ -22,6 +22,7 @@ mod end_commitment;
 pub mod entity;
 pub mod erasure;
 pub mod event;
+pub mod feed;
 mod find_claim;
 mod find_hold;
 #[cfg(any(test, feature = "fixtures"))]
@@ -33,11 +34,13 @@ mod lock_task;
 mod make_commitment;
 pub mod name;
 pub mod note;
+pub mod notice;
 pub mod object;
 mod observe_message;
 mod observe_owner;
 mod place_hold;
 pub mod policy;
+mod read_feed;
 pub mod reason;
 mod rebind;
 pub mod receipt;
@@ -53,18 +56,19 @@ mod tests;
 pub mod text;
 pub mod window;
 
-use std::convert::Infallible;
-
 use crate::contact::command::{
-    Body, ClaimPlace, Command, FindClaim, FindHold, HoldPlace, ObserveOwner,
+    AddSuppression, Body, ClaimPlace, Command, FindClaim, FindHold, HoldPlace, LiftSuppression,
+    ObserveOwner,
 };
 use crate::contact::customer::Customer;
 use crate::contact::directory::{DirectoryRow, row_key};
 use crate::contact::effect::Effect;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
+use crate::contact::feed::{Feed, feed_key};
 use crate::contact::legal_hold::{Holds, holds_key};
 use crate::contact::note::Note;
+use crate::contact::notice::Notice;
 use crate::contact::object::Object;
 use crate::contact::policy::Policy;
 use crate::contact::receipt::Receipt;
@@ -84,7 +88,7 @@ impl Machine for Contact {
     type Event = Event;
     type Reply = Reply;
     type Note = Note;
-    type Notice = Infallible;
+    type Notice = Notice;
     type Policy = Policy;
 
     const PRODUCT: u8 = 1;
@@ -115,8 +119,12 @@ impl Machine for Contact {
             Body::DeclareContactMade(declare) => {
                 keys.extend(declare.customer.map(|hash| named(Kind::Customer, hash)));
             }
-            Body::AddSuppression(add) => keys.push(named(Kind::Customer, add.customer)),
-            Body::LiftSuppression(lift) => keys.push(named(Kind::Customer, lift.customer)),
+            Body::AddSuppression(AddSuppression { customer, .. })
+            | Body::LiftSuppression(LiftSuppression { customer, .. }) => {
+                keys.push(named(Kind::Customer, *customer));
+                keys.push(feed_key(command.space));
+            }
+            Body::ReadFeed => keys.push(feed_key(command.space)),
             Body::ObserveMessage(observe) => keys.push(named(Kind::Customer, observe.customer)),
             Body::ClaimTarget(claim) | Body::ObserveOwner(ObserveOwner { claim, .. }) => {
                 keys.push(row_key(command.space, claim.new_id));
@@ -240,6 +248,7 @@ impl Machine for Contact {
             Body::PlaceHold(body) => place_hold::decide(entities, command, body, context),
             Body::ReleaseHold(body) => release_hold::decide(entities, command, body, context),
             Body::FindHold(body) => find_hold::decide(entities, command, body),
+            Body::ReadFeed => read_feed::decide(entities, command),
         };
         receipt::keep(&mut decision, command, context.policy, context.now);
         decision
@@ -253,7 +262,8 @@ impl Machine for Contact {
             Kind::Object => ContactEntity::Object(Box::<Object>::default()),
             Kind::Directory => ContactEntity::Directory(Box::new(DirectoryRow::EMPTY)),
             Kind::Holds => ContactEntity::Holds(Box::<Holds>::default()),
-            Kind::Handoff | Kind::SpaceBudget | Kind::Feed | Kind::Reports => {
+            Kind::Feed => ContactEntity::Feed(Feed::default()),
+            Kind::Handoff | Kind::SpaceBudget | Kind::Reports => {
                 unreachable!("no command touches a {}", kind.name())
             }
         }
@@ -270,7 +280,7 @@ impl Machine for Contact {
                 known.suppress(event);
             }
             (ContactEntity::Customer(known), Event::SuppressionLifted(event)) => {
-                known.lift(event.entry);
+                known.lift(event);
             }
             (ContactEntity::Customer(known), Event::CommitmentMade(made)) => known.offer(made),
             (ContactEntity::Customer(known), Event::CommitmentTurned(event)) => {
@@ -297,13 +307,15 @@ impl Machine for Contact {
             }
             (ContactEntity::Holds(holds), Event::HoldPlaced(hold)) => holds.place(hold),
             (ContactEntity::Holds(holds), Event::HoldReleased(event)) => holds.release(event),
+            (ContactEntity::Feed(feed), Event::FeedMoved(moved)) => *feed = *moved,
             (
                 ContactEntity::Effect(_)
                 | ContactEntity::Customer(_)
                 | ContactEntity::Object(_)
                 | ContactEntity::Receipt(_)
                 | ContactEntity::Directory(_)
-                | ContactEntity::Holds(_),
+                | ContactEntity::Holds(_)
+                | ContactEntity::Feed(_),
                 _,
             ) => unreachable!("an event of another kind of entity"),
         }
@@ -326,6 +338,7 @@ impl Machine for Contact {
             ContactEntity::Receipt(receipt) => Some(receipt.until),
             ContactEntity::Directory(row) => Some(row.until),
             ContactEntity::Holds(holds) => holds.due(),
+            ContactEntity::Feed(_) => None,
         }
     }
 
@@ -342,7 +355,9 @@ impl Machine for Contact {
             ContactEntity::Customer(customer) => customer.check(),
             ContactEntity::Object(object) => object.check(),
             ContactEntity::Holds(holds) => holds.check(),
-            ContactEntity::Receipt(_) | ContactEntity::Directory(_) => Ok(()),
+            ContactEntity::Receipt(_) | ContactEntity::Directory(_) | ContactEntity::Feed(_) => {
+                Ok(())
+            }
         }
     }
 
@@ -380,7 +395,8 @@ impl Machine for Contact {
             | Body::ForgetCustomer(_)
             | Body::PlaceHold(_)
             | Body::ReleaseHold(_)
-            | Body::FindHold(_) => None,
+            | Body::FindHold(_)
+            | Body::ReadFeed => None,
         }
     }
 

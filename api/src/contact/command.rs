@@ -24,7 +24,7 @@ use interlock_wire::contact::effects::{EffectOutcome, EffectReserve, EffectSettl
 use interlock_wire::contact::subject::Handle;
 use interlock_wire::value::Name;
 
-use crate::contact::{identity, refused};
+use crate::contact::{destination, identity, refused};
 use crate::directory::Caller;
 use crate::hashing::key_hash;
 use crate::problem::Failure;
@@ -127,8 +127,12 @@ pub(crate) fn add_suppression(
 ) -> Result<Body, Failure> {
     let policy = &caller.space.policy;
     let reason = policy.suppression_reason(&detail.reason);
+    let (customer, canonical) = destination(caller, subject)?;
+    let secret = caller.space.secret.prepared();
+    let sealed = destination::seal(secret, customer, &canonical);
     Ok(Body::AddSuppression(AddSuppression {
-        customer: destination(caller, subject)?,
+        customer,
+        destination: sealed.ok_or_else(refused::broken)?,
         purpose: suppressed_purpose(policy, &detail.purpose)?,
         channel: channel(policy, detail.channel.as_ref())?,
         reason: reason.ok_or_else(|| refused::undeclared(Member::Reason))?,
@@ -145,18 +149,21 @@ pub(crate) fn lift_suppression(
 ) -> Result<Body, Failure> {
     let policy = &caller.space.policy;
     Ok(Body::LiftSuppression(LiftSuppression {
-        customer: destination(caller, subject)?,
+        customer: destination(caller, subject)?.0,
         purpose: suppressed_purpose(policy, &detail.purpose)?,
         channel: channel(policy, detail.channel.as_ref())?,
     }))
 }
 
-/// The customer of a suppression: only a destination can be suppressed (§15).
-fn destination(caller: &Caller, subject: Option<&Handle<'_>>) -> Result<KeyHash, Failure> {
+/// The customer of a suppression and its canonical form: only a destination can be suppressed (§15).
+fn destination(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+) -> Result<(KeyHash, String), Failure> {
     let handle = subject.ok_or_else(|| {
         Failure::invalid("`subject` is missing; it must be a phone number or an e-mail address")
     })?;
-    identity::canonical(handle).map_err(|why| {
+    let canonical = identity::canonical(handle).map_err(|why| {
         Failure::invalid(match why {
             NoDestination::UnsupportedType => {
                 "`subject.type` must be `phone_e164`, `wa_id`, `wa_jid` or `email`: only a \
@@ -167,7 +174,8 @@ fn destination(caller: &Caller, subject: Option<&Handle<'_>>) -> Result<KeyHash,
             }
         })
     })?;
-    Ok(identity::customer(caller.space.secret.prepared(), handle))
+    let customer = identity::customer(caller.space.secret.prepared(), handle);
+    Ok((customer, canonical))
 }
 
 fn window(window: &ContactWindow<'_>) -> Result<Window, Failure> {

@@ -193,6 +193,7 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
         | Reply::Moved
         | Reply::Advice(_)
         | Reply::Shown(_)
+        | Reply::Feed(_)
         | Reply::Conflict
         | Reply::NotFound
         | Reply::Capacity

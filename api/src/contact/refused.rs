@@ -51,7 +51,8 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         | Reply::Erased(_)
         | Reply::Hold(_)
         | Reply::HoldFound(_)
-        | Reply::Moved => broken(),
+        | Reply::Moved
+        | Reply::Feed(_) => broken(),
     }
 }
 

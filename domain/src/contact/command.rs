@@ -78,6 +78,8 @@ pub enum Body {
     ReleaseHold(ReleaseHold),
     /// What a hold is on: the look-up before its release.
     FindHold(FindHold),
+    /// How far the suppression list is (§15).
+    ReadFeed,
 }
 
 /// The route a command came by (`docs/spec/contact.md` §21). Stored: append only.
@@ -107,6 +109,10 @@ pub enum Route {
     Forget,
     /// `POST /v1/legal-holds` and the release of one.
     LegalHolds,
+    /// `GET /v1/suppressions`.
+    Suppressions,
+    /// `POST /v1/operator/suppressions`.
+    PeoplesSuppressions,
 }
 
 /// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
@@ -294,6 +300,8 @@ pub struct AddSuppression {
     pub until: Option<Timestamp>,
     /// In which local hours; `None`: in all.
     pub window: Option<Window>,
+    /// The canonical destination, sealed by the edge for the list.
+    pub destination: Box<[u8]>,
 }
 
 /// What the same source added may be contacted again.

@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 use crate::contact::claim::{self, Claim, check_epochs};
 use crate::contact::commitment::{self, Commitment};
 use crate::contact::event::{
-    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, MessageSeen, TokenSeen,
+    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, MessageSeen, SuppressionLifted,
+    TokenSeen,
 };
 use crate::contact::name::{ChannelId, PurposeId};
 use crate::contact::suppression::Suppression;
@@ -22,7 +23,7 @@ use crate::time::Timestamp;
 pub struct Customer {
     /// Contacts that may still count, oldest first.
     pub contacts: Vec<Contact>,
-    /// Suppressions, in the order they came.
+    /// Suppressions, in the order they came; lifted and ended ones for a while.
     pub suppressions: Vec<Suppression>,
     /// Claims on the customer, live or ended.
     pub claims: Vec<Claim>,
@@ -243,22 +244,34 @@ impl Customer {
 
     pub(super) fn suppress(&mut self, suppression: &Suppression) {
         let now = suppression.since;
-        self.suppressions.retain(|known| {
-            let is_over = known.until.is_some_and(|until| until <= now);
-            known.entry == suppression.entry || !is_over
-        });
+        self.suppressions
+            .retain(|known| known.entry == suppression.entry || known.is_kept(now));
         let known = self
             .suppressions
             .iter_mut()
             .find(|known| known.entry == suppression.entry);
         match known {
             Some(known) => *known = suppression.clone(),
-            None => self.suppressions.push(suppression.clone()),
+            None => {
+                // Most customers have one, and the usual first growth is to four.
+                if self.suppressions.len() < 4 {
+                    self.suppressions.reserve_exact(1);
+                }
+                self.suppressions.push(suppression.clone());
+            }
         }
     }
 
-    pub(super) fn lift(&mut self, entry: Id) {
-        self.suppressions.retain(|known| known.entry != entry);
+    pub(super) fn lift(&mut self, event: &SuppressionLifted) {
+        self.suppressions
+            .retain(|known| known.entry == event.entry || known.is_kept(event.at));
+        let known = self
+            .suppressions
+            .iter_mut()
+            .find(|known| known.entry == event.entry);
+        if let Some(known) = known {
+            (known.lifted, known.number) = (Some(event.at), event.number);
+        }
     }
 
     pub(super) fn claim(&mut self, claim: &Claim) {
@@ -340,7 +353,7 @@ impl Customer {
             last = last.max(contact.until());
         }
         for suppression in &self.suppressions {
-            last = last.max(suppression.until?);
+            last = last.max(suppression.forgotten_at()?);
         }
         for claim in &self.claims {
             last = last.max(claim::forgotten_at(claim.until));

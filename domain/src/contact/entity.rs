@@ -9,6 +9,7 @@ use crate::contact::claim::{Claim, TaskLock};
 use crate::contact::customer::Customer;
 use crate::contact::directory::DirectoryRow;
 use crate::contact::effect::Effect;
+use crate::contact::feed::Feed;
 use crate::contact::legal_hold::Holds;
 use crate::contact::object::Object;
 use crate::contact::receipt::Receipt;
@@ -29,6 +30,8 @@ pub enum ContactEntity {
     Directory(Box<DirectoryRow>),
     /// A space's legal holds.
     Holds(Box<Holds>),
+    /// How far the suppression list is.
+    Feed(Feed),
 }
 
 impl ContactEntity {
@@ -41,7 +44,8 @@ impl ContactEntity {
             | Self::Object(_)
             | Self::Receipt(_)
             | Self::Directory(_)
-            | Self::Holds(_) => None,
+            | Self::Holds(_)
+            | Self::Feed(_) => None,
         }
     }
 
@@ -54,7 +58,8 @@ impl ContactEntity {
             | Self::Object(_)
             | Self::Receipt(_)
             | Self::Directory(_)
-            | Self::Holds(_) => None,
+            | Self::Holds(_)
+            | Self::Feed(_) => None,
         }
     }
 
@@ -67,7 +72,8 @@ impl ContactEntity {
             | Self::Customer(_)
             | Self::Receipt(_)
             | Self::Directory(_)
-            | Self::Holds(_) => None,
+            | Self::Holds(_)
+            | Self::Feed(_) => None,
         }
     }
 
@@ -80,7 +86,8 @@ impl ContactEntity {
             | Self::Customer(_)
             | Self::Object(_)
             | Self::Directory(_)
-            | Self::Holds(_) => None,
+            | Self::Holds(_)
+            | Self::Feed(_) => None,
         }
     }
 
@@ -93,7 +100,8 @@ impl ContactEntity {
             | Self::Customer(_)
             | Self::Object(_)
             | Self::Receipt(_)
-            | Self::Holds(_) => None,
+            | Self::Holds(_)
+            | Self::Feed(_) => None,
         }
     }
 
@@ -106,7 +114,22 @@ impl ContactEntity {
             | Self::Customer(_)
             | Self::Object(_)
             | Self::Receipt(_)
-            | Self::Directory(_) => None,
+            | Self::Directory(_)
+            | Self::Feed(_) => None,
+        }
+    }
+
+    /// The feed of the suppression list, if it is one.
+    #[must_use]
+    pub fn as_feed(&self) -> Option<&Feed> {
+        match self {
+            Self::Feed(feed) => Some(feed),
+            Self::Effect(_)
+            | Self::Customer(_)
+            | Self::Object(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_) => None,
         }
     }
 
@@ -116,7 +139,11 @@ impl ContactEntity {
         match self {
             Self::Customer(customer) => &customer.claims,
             Self::Object(object) => &object.claims,
-            Self::Effect(_) | Self::Receipt(_) | Self::Directory(_) | Self::Holds(_) => &[],
+            Self::Effect(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_)
+            | Self::Feed(_) => &[],
         }
     }
 
@@ -129,7 +156,8 @@ impl ContactEntity {
             | Self::Effect(_)
             | Self::Receipt(_)
             | Self::Directory(_)
-            | Self::Holds(_) => &[],
+            | Self::Holds(_)
+            | Self::Feed(_) => &[],
         }
     }
 }

@@ -9,6 +9,7 @@ use crate::contact::claim::{Claim, TaskLock};
 use crate::contact::command::{EffectKind, Settlement};
 use crate::contact::commitment::{Commitment, CommitmentState};
 use crate::contact::directory::DirectoryRow;
+use crate::contact::feed::Feed;
 use crate::contact::legal_hold::LegalHold;
 use crate::contact::name::{ChannelId, PurposeId, SourceId};
 use crate::contact::receipt::Receipt;
@@ -32,7 +33,7 @@ pub enum Event {
     TokenSeen(TokenSeen),
     /// A suppression was added, or one with its identity was renewed.
     SuppressionAdded(Box<Suppression>),
-    /// A suppression was taken out.
+    /// A suppression was lifted.
     SuppressionLifted(SuppressionLifted),
     /// A customer's message was seen.
     MessageSeen(MessageSeen),
@@ -58,6 +59,8 @@ pub enum Event {
     HoldPlaced(Box<LegalHold>),
     /// A legal hold was released.
     HoldReleased(HoldReleased),
+    /// Entries of the suppression list changed: the number of the newest change.
+    FeedMoved(Feed),
 }
 
 /// A customer was erased.
@@ -190,6 +193,8 @@ pub struct SuppressionLifted {
     pub entry: Id,
     /// When.
     pub at: Timestamp,
+    /// The change's number in the space's list.
+    pub number: u64,
 }
 
 /// A customer's message was seen; the newest on its channel.

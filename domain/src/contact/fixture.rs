@@ -251,6 +251,7 @@ pub fn suppress(customer: &str, purpose: &str) -> AddSuppression {
         reason: ReasonId::of("opt_out"),
         until: None,
         window: None,
+        destination: customer.as_bytes().into(),
     }
 }
 
@@ -271,6 +272,12 @@ pub fn lift(customer: &str, purpose: &str, channel: Option<&str>) -> Command {
         channel: channel.map(ChannelId::of),
     });
     command(AGENTS, Route::Declare, body)
+}
+
+/// How far the suppression list is.
+#[must_use]
+pub const fn read_feed() -> Command {
+    command(AGENTS, Route::Suppressions, Body::ReadFeed)
 }
 
 fn purpose_or_any(purpose: &str) -> PurposeId {

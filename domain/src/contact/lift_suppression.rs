@@ -1,18 +1,20 @@
 //! `suppression.lifted`: what the same source added is taken out (`docs/spec/contact.md` §15, §17).
 //!
 //! Here: which entries a lift names: the same source's for that purpose and channel, in whatever
-//! window. Entries of others are never touched. Not here: what an entry stops (`check`).
+//! window. Entries of others are never touched. A lifted entry stays for a while without effect, so
+//! that readers hear of it. Not here: what an entry stops (`check`).
 
 use crate::contact::command::{Command, LiftSuppression};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::{Event, SuppressionLifted};
+use crate::contact::feed::Changes;
 use crate::contact::note::{Note, Noted};
 use crate::contact::policy::Policy;
 use crate::contact::reply::{DeclareReply, Reply};
 use crate::contact::suppression::Suppression;
 use crate::contact::{Contact, key};
 use crate::key::Kind;
-use crate::machine::{Context, Decision, Entities, Events};
+use crate::machine::{Context, Decision, Entities};
 
 /// Decides the declaration.
 pub(super) fn decide(
@@ -31,17 +33,21 @@ pub(super) fn decide(
             && entry.channel == lift.channel
             && entry.in_force(now)
     };
-    let events: Events<Event> = known
-        .iter()
-        .filter(is_named)
-        .map(|entry| {
-            let lifted = SuppressionLifted {
+    let mut changes = Changes::new(entities, command.space, lift.customer);
+    for entry in known.iter().filter(is_named) {
+        let lifted = Suppression {
+            lifted: Some(now),
+            ..entry.clone()
+        };
+        changes.push(lifted, |entry| {
+            Event::SuppressionLifted(SuppressionLifted {
                 entry: entry.entry,
                 at: now,
-            };
-            (entity, Event::SuppressionLifted(lifted))
-        })
-        .collect();
+                number: entry.number,
+            })
+        });
+    }
+    let (events, notices) = changes.end();
     let accepted = !events.is_empty();
     let decision = if accepted {
         Noted::Accepted
@@ -59,6 +65,6 @@ pub(super) fn decide(
             channel: lift.channel,
             ..Note::new(command, decision)
         }),
-        notices: Vec::new(),
+        notices,
     }
 }

@@ -52,7 +52,8 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
         | Body::ForgetCustomer(_)
         | Body::PlaceHold(_)
         | Body::ReleaseHold(_)
-        | Body::FindHold(_) => Ok(()),
+        | Body::FindHold(_)
+        | Body::ReadFeed => Ok(()),
     }
 }
 

@@ -188,7 +188,8 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::Advise(_)
         | Body::Show(_)
         | Body::PlaceHold(_)
-        | Body::FindHold(_) => false,
+        | Body::FindHold(_)
+        | Body::ReadFeed => false,
     };
     !frees && entities.get(&entity(command, receipt)).is_none()
 }
@@ -223,7 +224,8 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         | Reply::Advice(_)
         | Reply::Shown(_)
         | Reply::HoldFound(_)
-        | Reply::Moved => None,
+        | Reply::Moved
+        | Reply::Feed(_) => None,
     }
 }
 

@@ -49,6 +49,8 @@ pub enum Reply {
     HoldFound(HoldTarget),
     /// What the command was made from has moved on; the edge reads again and never answers this.
     Moved,
+    /// The number of the newest change of the suppression list; never leaves the edge.
+    Feed(u64),
     /// 409 with the refusal's code: somebody else has it.
     Held(Box<HeldReply>),
     /// 409 with the refusal's code.
@@ -90,6 +92,7 @@ impl Reply {
             Self::Hold(_) => ("legal_hold", "none"),
             Self::HoldFound(_) => ("found", "none"),
             Self::Moved => ("moved", "none"),
+            Self::Feed(_) => ("feed", "none"),
             Self::Held(held) => ("refused", held.refusal.slug()),
             Self::Refused(refusal) => ("refused", refusal.slug()),
             Self::Conflict => ("refused", "idempotency_conflict"),

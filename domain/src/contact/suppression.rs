@@ -1,11 +1,14 @@
 //! A destination that may not be contacted, as its customer keeps it.
 //!
-//! Here: one entry, its identity and when it is in force (`docs/spec/contact.md` §15). Not here:
-//! the list that sources read.
+//! Here: one entry, its identity, when it is in force and how long it is remembered
+//! (`docs/spec/contact.md` §15). An entry needs nothing but itself: it stays in force and in the list
+//! when everything else of its customer is gone. Not here: the numbers of changes (`feed`) and the
+//! list that sources read (the edge).
 
 use serde::{Deserialize, Serialize};
 
 use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
+use crate::contact::text::Text;
 use crate::contact::window::Window;
 use crate::ids::Id;
 use crate::time::Timestamp;
@@ -29,13 +32,46 @@ pub struct Suppression {
     pub until: Option<Timestamp>,
     /// In which local hours; `None`: in all.
     pub window: Option<Window>,
+    /// The number of its last change in the space's list, from 1.
+    pub number: u64,
+    /// When it was lifted; `None`: it was not.
+    pub lifted: Option<Timestamp>,
+    /// The purpose's name as it was declared, for the list; it may be declared no more.
+    pub purpose_name: Text,
+    /// The channel's name as it was declared, for the list.
+    pub channel_name: Option<Text>,
+    /// The destination in its canonical form, sealed by the edge: opaque here.
+    pub destination: Box<[u8]>,
 }
 
+/// For how many days the last change of an entry that is lifted or over is remembered. A reader
+/// whose position is older than that is sent the whole list, so a document may keep changes for
+/// one day less at most (`suppression.keep_changes_days`).
+pub const CHANGES_KEPT_DAYS: i64 = 31;
+
 impl Suppression {
-    /// Whether it counts at `now`: `since <= now < until`.
+    /// Whether it counts at `now`: `since <= now < until`, and it was not lifted.
     #[must_use]
     pub fn in_force(&self, now: Timestamp) -> bool {
-        self.since <= now && self.until.is_none_or(|until| now < until)
+        self.lifted.is_none() && self.since <= now && self.until.is_none_or(|until| now < until)
+    }
+
+    /// From when on nobody needs it any more: it is lifted or over, and every reader has heard of
+    /// its last change or starts anew. `None` while it has no end.
+    #[must_use]
+    pub fn forgotten_at(&self) -> Option<Timestamp> {
+        let kept = |changed: Timestamp| changed.plus_s(CHANGES_KEPT_DAYS * 86_400);
+        match (self.lifted, self.until) {
+            (Some(lifted), _) => Some(kept(lifted)),
+            (None, Some(until)) => Some(until.max(kept(self.since))),
+            (None, None) => None,
+        }
+    }
+
+    /// Whether it is still remembered at `now`.
+    #[must_use]
+    pub fn is_kept(&self, now: Timestamp) -> bool {
+        self.forgotten_at().is_none_or(|end| now < end)
     }
 
     /// Whether it is about a contact for `purpose` on `channel`.

@@ -33,9 +33,11 @@ use crate::contact::customer::Customer;
 use crate::contact::effect::Effect;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
+use crate::contact::feed::feed_key;
 use crate::contact::fixture::{self, SPACE, hash};
 use crate::contact::name::{IntentId, PurposeId};
 use crate::contact::note::Note;
+use crate::contact::notice::Notice;
 use crate::contact::object::Object;
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Verdict};
@@ -64,6 +66,7 @@ struct World {
     /// Everything that was recorded, for replay.
     log: Vec<(EntityKey, Event)>,
     notes: Vec<Note>,
+    notices: Vec<Notice>,
 }
 
 impl World {
@@ -82,6 +85,7 @@ impl World {
             entities: BTreeMap::new(),
             log: Vec::new(),
             notes: Vec::new(),
+            notices: Vec::new(),
         }
     }
 
@@ -106,6 +110,7 @@ impl World {
         }
         self.assert_answer(&decision);
         self.assert_replay();
+        self.notices.extend(decision.notices);
         decision.reply
     }
 
@@ -136,6 +141,13 @@ impl World {
             clock_suspect: self.clock_suspect,
         };
         Contact::decide(&Entities::new(views), command, &mut context)
+    }
+
+    /// The number of the list's newest change.
+    fn feed(&self) -> u64 {
+        let feed = self.entities.get(&feed_key(SPACE));
+        feed.and_then(|(_, entity)| entity.as_feed())
+            .map_or(0, |feed| feed.last)
     }
 
     /// Runs a command without looking, for the thousands of a crowded entity.
@@ -194,7 +206,8 @@ impl World {
                 ContactEntity::Effect(_)
                 | ContactEntity::Receipt(_)
                 | ContactEntity::Directory(_)
-                | ContactEntity::Holds(_) => false,
+                | ContactEntity::Holds(_)
+                | ContactEntity::Feed(_) => false,
             };
             if let Some((_, known)) = self.entities.get(key)
                 && !has_claims(known)

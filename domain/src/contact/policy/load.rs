@@ -16,6 +16,7 @@ use crate::contact::policy::document::{
     SuppressionDocument,
 };
 use crate::contact::policy::{Gateway, PaidBudget, Policy, SuppressionReason};
+use crate::contact::suppression::CHANGES_KEPT_DAYS;
 use crate::contact::text::Text;
 
 use ownership::{load_handoffs, load_ownership};
@@ -228,7 +229,9 @@ fn load_suppression(
         "suppression.reasons",
         reasons.iter().map(|reason| reason.id.0),
     )?;
-    let keep = days("suppression.keep_changes_days", keep.unwrap_or(30))?;
+    let most = u16::try_from(CHANGES_KEPT_DAYS - 1).unwrap_or(u16::MAX);
+    let keep = keep.unwrap_or(u32::from(most));
+    let keep = bounded_16("suppression.keep_changes_days", keep, 1, most)?;
     Ok((reasons, keep))
 }
 

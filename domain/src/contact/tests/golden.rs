@@ -17,6 +17,7 @@ use crate::contact::event::{
     ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CustomerErased, EffectReserved,
     EffectSettled, Event, HoldMarked, HoldReleased, MessageSeen, SuppressionLifted, TokenSeen,
 };
+use crate::contact::feed::Feed;
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
 use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
 use crate::contact::note::{Fact, Note, Noted};
@@ -79,8 +80,17 @@ fn events() -> Vec<Event> {
             since: at,
             until: Some(Timestamp(2)),
             window: Window::new("22:00", "06:00", "UTC", Some(&[1])).ok(),
+            number: 9,
+            lifted: Some(at),
+            purpose_name: Text::from("any"),
+            channel_name: Some(Text::from("sms")),
+            destination: Box::from([0xef; 2]),
         })),
-        Event::SuppressionLifted(SuppressionLifted { entry: id, at }),
+        Event::SuppressionLifted(SuppressionLifted {
+            entry: id,
+            at,
+            number: 9,
+        }),
         Event::MessageSeen(MessageSeen {
             channel: ChannelId(6),
             occurred_at: at,
@@ -119,6 +129,7 @@ fn ownership() -> Vec<Event> {
             state: CommitmentState::Declined,
             at,
         })),
+        Event::FeedMoved(Feed { last: 9 }),
     ]
 }
 
@@ -205,6 +216,7 @@ const CLAIM: &str = "010101010101010101010101010101010001610c6167656e745f6163746
                      04066167656e7473000204060100080a";
 const LOCK: &str = "0707070707070707070707070707070701680174066167656e74738098f2f99a\
                     6780d2a9fd9a67070c6167656e745f6163746976658098f2f99a678098f2f99a67";
+const ANY_ON_SMS: &str = "03616e790103736d73";
 const ID: &str = "abababababababababababababababab";
 const FINGERPRINT: &str = "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
 
@@ -216,8 +228,8 @@ fn events_keep_their_bytes() {
         format!("02{ID}0501060702182001"),
         format!("03{ID}02"),
         format!("04{ID}0201"),
-        format!("05{ID}0300000802010401a80ae8020103555443"),
-        format!("06{ID}02"),
+        format!("05{ID}0300000802010401a80ae8020103555443090102{ANY_ON_SMS}02efef"),
+        format!("06{ID}0209"),
         "07060218".to_owned(),
         format!("08{FINGERPRINT}02030102ffffffffffffffffff01010301"),
         format!("08{FINGERPRINT}02030201"),
@@ -234,6 +246,7 @@ fn events_keep_their_bytes() {
         format!("0c01{FINGERPRINT}020000"),
         "0d0161056f666665720106000002".to_owned(),
         "0e01610402".to_owned(),
+        "1309".to_owned(),
         "0f02".to_owned(),
         "100102".to_owned(),
         format!("11{ID}02{FINGERPRINT}0200"),
@@ -276,6 +289,7 @@ fn empty_entities_keep_their_bytes() {
         Kind::Receipt,
         Kind::Directory,
         Kind::Holds,
+        Kind::Feed,
     ];
     let found = kinds.map(|kind| hex(&Contact::empty(kind)));
     let receipt = format!("03{}{}0003", "00".repeat(16), "ff".repeat(9) + "01");
@@ -287,6 +301,7 @@ fn empty_entities_keep_their_bytes() {
         &receipt,
         &row,
         "050000",
+        "0600",
     ];
     assert_eq!(found, wanted);
 }

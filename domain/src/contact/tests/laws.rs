@@ -156,6 +156,7 @@ fn law_c2_an_effect_without_an_attempt_is_broken() {
 
 #[test]
 fn an_empty_entity_may_be_forgotten_at_once() {
+    assert_eq!(Contact::due(&Contact::empty(Kind::Feed)), None, "never");
     for kind in [Kind::Receipt, Kind::Effect, Kind::Customer, Kind::Object] {
         let entity = Contact::empty(kind);
         assert!(

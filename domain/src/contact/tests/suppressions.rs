@@ -2,11 +2,17 @@
 
 use super::{ALLOWED, HOUR_S, NOON, World, decided, deferred, denied};
 use crate::contact::command::{AddSuppression, Check};
-use crate::contact::fixture::{CRM, check, lift, policy, suppress};
-use crate::contact::name::{ChannelId, PurposeId, ReasonId};
+use crate::contact::fixture::{self, CRM, check, lift, policy, suppress};
+use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
+use crate::contact::notice::Notice;
+use crate::contact::policy::{Policy, Vault};
 use crate::contact::reason::{Reason, Verdict};
 use crate::contact::reply::Reply;
+use crate::contact::suppression::CHANGES_KEPT_DAYS;
 use crate::contact::window::Window;
+
+/// How long the last change of an entry is remembered.
+const KEPT_S: i64 = CHANGES_KEPT_DAYS * 24 * HOUR_S;
 
 fn marketing() -> Check {
     check().purpose("marketing").to("p")
@@ -134,7 +140,9 @@ fn a_lift_takes_every_window_of_the_source() {
         "a window is part of the identity"
     );
     assert!(world.declare(&lift("p", "any", None)).accepted);
-    assert!(world.customer("p").suppressions.is_empty());
+    let entries = &world.customer("p").suppressions;
+    assert!(entries.iter().all(|entry| entry.lifted == Some(NOON)));
+    assert_eq!(world.feed(), 4, "each entry's lift is a change of its own");
 }
 
 #[test]
@@ -257,8 +265,95 @@ fn suppressions_survive_a_sweep_and_contacts_do_not_keep_them() {
     let mut ends = suppress("q", "marketing");
     ends.until = Some(world.now.plus_s(5));
     world.declare(&ends.command());
-    world.pass_s(5);
+    world.pass_s(KEPT_S - 1);
+    assert_eq!(world.sweep(), 0, "readers may not have heard of it");
+    world.pass_s(1);
     assert_eq!(world.sweep(), 1);
+}
+
+#[test]
+fn a_change_takes_the_next_number_and_nothing_else_does() {
+    let mut world = World::new();
+    let mut numbers = Vec::new();
+    for who in ["p", "q", "p"] {
+        world.declare(&suppress(who, "marketing").command());
+        numbers.push(world.customer(who).suppressions[0].number);
+    }
+    assert_eq!(numbers, [1, 2, 3], "added, added, renewed");
+    assert!(!world.declare(&lift("p", "service", None)).accepted);
+    world.check(marketing());
+    assert_eq!(world.feed(), 3);
+    assert!(world.declare(&lift("p", "marketing", None)).accepted);
+    assert_eq!(world.customer("p").suppressions[0].number, 4);
+    let told: Vec<_> = world.notices.iter().map(listed).collect();
+    assert_eq!(told, [1, 2, 3, 4]);
+    assert_eq!(world.run(&fixture::read_feed()), Reply::Feed(4));
+}
+
+fn listed(notice: &Notice) -> u64 {
+    let Notice::ListChanged(changed) = notice;
+    changed.entry.number
+}
+
+#[test]
+fn a_repeat_of_a_keyed_addition_takes_no_number() {
+    let mut world = World::new();
+    let keyed = suppress("p", "marketing").command().keyed("k", "r");
+    world.declare(&keyed);
+    world.declare(&keyed);
+    assert_eq!((world.feed(), world.notices.len()), (1, 1));
+}
+
+#[test]
+fn a_lifted_entry_comes_back_under_its_id_and_is_forgotten_after_a_month() {
+    let mut world = World::new();
+    world.declare(&suppress("p", "marketing").command());
+    let id = world.customer("p").suppressions[0].entry;
+    world.declare(&lift("p", "marketing", None));
+    world.pass_s(KEPT_S - 1);
+    world.declare(&suppress("p", "marketing").command());
+    let entry = &world.customer("p").suppressions[0];
+    assert_eq!((entry.entry, entry.lifted), (id, None));
+    assert_eq!(
+        decided(&world.check(marketing())),
+        denied(Reason::Suppressed)
+    );
+    world.declare(&lift("p", "marketing", None));
+    world.pass_s(KEPT_S);
+    world.declare(&suppress("p", "service").command());
+    let entries = &world.customer("p").suppressions;
+    assert_eq!(entries.len(), 1, "the lifted one went with the event");
+    assert_ne!(entries[0].entry, id);
+}
+
+#[test]
+fn people_and_sources_do_not_lift_each_others_entries() {
+    let mut world = World::new();
+    let by_people = suppress("p", "marketing")
+        .command()
+        .sent_by(SourceId::PEOPLE);
+    world.declare(&by_people);
+    assert!(!world.declare(&lift("p", "marketing", None)).accepted);
+    world.declare(&suppress("p", "marketing").command());
+    assert_eq!(world.customer("p").suppressions.len(), 2);
+    let lifted = lift("p", "marketing", None).sent_by(SourceId::PEOPLE);
+    assert!(world.declare(&lifted).accepted);
+    assert_eq!(
+        decided(&world.check(marketing())),
+        denied(Reason::Suppressed)
+    );
+}
+
+#[test]
+fn a_document_keeps_changes_for_at_most_a_month() {
+    let document = |days: u32| format!(r#"{{"suppression":{{"keep_changes_days":{days}}}}}"#);
+    let load = |days| Policy::load(1, &document(days), &Vault::new());
+    assert_eq!(load(30).expect("a month").keep_changes_days, 30);
+    let refused = load(31).expect_err("longer than lifted entries are kept");
+    assert!(
+        refused.to_string().contains("keep_changes_days"),
+        "{refused}"
+    );
 }
 
 #[test]
@@ -288,5 +383,14 @@ fn pitfall_27_a_customer_keeps_a_bounded_number_of_entries() {
     let renewed = within(suppress("p", "any"), "00:00", "23:59").command();
     assert!(world.declare(&renewed).accepted, "a renewal takes no room");
     world.pass_s(60);
-    assert!(world.declare(&one_more).accepted, "what is over takes none");
+    assert_eq!(
+        world.run(&one_more),
+        Reply::Capacity,
+        "readers are not told"
+    );
+    world.pass_s(KEPT_S);
+    assert!(
+        world.declare(&one_more).accepted,
+        "what is forgotten takes none"
+    );
 }

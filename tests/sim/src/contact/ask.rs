@@ -379,6 +379,7 @@ impl Place {
             window: random
                 .chance(400)
                 .then(|| self.windows[random.index(self.windows.len())].window()),
+            destination: customer.0.into(),
         })
     }
 }

@@ -11,7 +11,7 @@ use interlock_domain::contact::event::{EffectReserved, EffectSettled, Event};
 use interlock_domain::contact::name::{ChannelId, PurposeId, SourceId};
 use interlock_domain::contact::suppression::Suppression;
 use interlock_domain::ids::Id;
-use interlock_domain::key::EntityKey;
+use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::time::Timestamp;
 
 use super::holds::{Register, Row};
@@ -89,6 +89,10 @@ pub(super) struct Books {
     /// The highest epoch each target ever gave.
     epochs: BTreeMap<EntityKey, u64>,
     rows: BTreeMap<EntityKey, Row>,
+    /// How far each space's list was after which record, in order.
+    feeds: BTreeMap<EntityKey, Vec<(u64, u64)>>,
+    /// The entry that each numbered change of a space's list was about.
+    changes: BTreeMap<(SpaceId, u64), Id>,
 }
 
 impl Entry {
@@ -170,9 +174,12 @@ impl Books {
                 let list = self.entries.entry(key).or_default();
                 end(list, record, added.entry);
                 list.push(Entry::new(record, added));
+                self.changes.insert((key.space, added.number), added.entry);
             }
             Event::SuppressionLifted(lifted) => {
                 end(self.entries.entry(key).or_default(), record, lifted.entry);
+                self.changes
+                    .insert((key.space, lifted.number), lifted.entry);
             }
             Event::MessageSeen(seen) => {
                 let line = (record, seen.channel, seen.occurred_at);
@@ -233,8 +240,23 @@ impl Books {
                 };
                 self.rows.insert(key, row);
             }
+            Event::FeedMoved(feed) => {
+                self.feeds.entry(key).or_default().push((record, feed.last));
+            }
             _ => {}
         }
+    }
+
+    /// How far a space's list was before a record.
+    pub(super) fn feed(&self, key: EntityKey, before: u64) -> u64 {
+        let list = self.feeds.get(&key).map_or(&[][..], Vec::as_slice);
+        let until = list.partition_point(|line| line.0 < before);
+        list[..until].last().map_or(0, |line| line.1)
+    }
+
+    /// The entry that a change of a space's list was about.
+    pub(super) fn change(&self, space: SpaceId, number: u64) -> Option<Id> {
+        self.changes.get(&(space, number)).copied()
     }
 
     /// A target's claims.

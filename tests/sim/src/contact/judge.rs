@@ -4,6 +4,8 @@ use interlock_domain::contact::command::{
     AddSuppression, Body, Command, DeclareContactMade, EffectKind, LiftSuppression, SettledBy,
     Settlement,
 };
+use interlock_domain::contact::event::Event;
+use interlock_domain::contact::feed::{Feed, feed_key};
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::Refusal;
@@ -131,7 +133,8 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::Show(_)
         | Body::FindHold(_)
         | Body::MakeCommitment(_)
-        | Body::EndCommitment(_) => {
+        | Body::EndCommitment(_)
+        | Body::ReadFeed => {
             unreachable!("they leave no record")
         }
         Body::ForgetCustomer(_) | Body::PlaceHold(_) | Body::ReleaseHold(_) => {
@@ -328,7 +331,16 @@ fn suppress(moment: &Moment<'_>, source: SourceId, body: &AddSuppression) -> Due
         until: body.until.or(own),
         renews: renews.map(|entry| entry.id),
     };
-    Due::Plain(declared(true), Noted::Accepted, vec![change])
+    let changes = vec![change, listed(moment, 1)];
+    Due::Plain(declared(true), Noted::Accepted, changes)
+}
+
+/// The list moves on by so many changes.
+fn listed(moment: &Moment<'_>, changes: u64) -> Change {
+    let key = feed_key(moment.space);
+    let last = moment.books.feed(key, moment.record) + changes;
+    let event = Box::new(Event::FeedMoved(Feed { last }));
+    Change::Exactly { key, event }
 }
 
 fn lift(moment: &Moment<'_>, source: SourceId, body: &LiftSuppression) -> Due {
@@ -340,7 +352,7 @@ fn lift(moment: &Moment<'_>, source: SourceId, body: &LiftSuppression) -> Due {
             && entry.channel == body.channel
             && entry.in_force(moment.now)
     });
-    let changes: Vec<Change> = mine
+    let mut changes: Vec<Change> = mine
         .map(|entry| Change::Lifted {
             key,
             entry: entry.id,
@@ -349,5 +361,6 @@ fn lift(moment: &Moment<'_>, source: SourceId, body: &LiftSuppression) -> Due {
     if changes.is_empty() {
         return Due::Plain(declared(false), Noted::NothingToChange, changes);
     }
+    changes.push(listed(moment, changes.len() as u64));
     Due::Plain(declared(true), Noted::Accepted, changes)
 }

@@ -5,7 +5,6 @@
 //! to exactly this answer, this note and these changes, or an outcome kept under its key.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
 use std::fmt::Debug;
 
 use interlock_actors::message::Answer;
@@ -16,6 +15,7 @@ use interlock_domain::contact::entity::ContactEntity;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::name::{IntentId, PurposeId};
 use interlock_domain::contact::note::{Note, Noted};
+use interlock_domain::contact::notice::Notice;
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::contact::reply::{EffectState, Reply};
 use interlock_domain::ids::Id;
@@ -70,6 +70,8 @@ pub struct ContactModel {
     /// No decision was later than this.
     pub(super) latest: Timestamp,
     seen: BTreeMap<&'static str, u64>,
+    /// The number of the last change of each list that readers were told of.
+    told: BTreeMap<SpaceId, u64>,
 }
 
 impl Model<Contact> for ContactModel {
@@ -85,6 +87,7 @@ impl Model<Contact> for ContactModel {
             settled: 0,
             latest: Timestamp(0),
             seen: BTreeMap::new(),
+            told: BTreeMap::new(),
         }
     }
 
@@ -150,8 +153,19 @@ impl Model<Contact> for ContactModel {
         Ok(())
     }
 
-    fn noticed(&mut self, _: Group, _: Sequence, notice: &Infallible) -> Result<(), Violation> {
-        match *notice {}
+    /// A crash may swallow notices, but none comes twice, out of order or of nothing.
+    fn noticed(&mut self, _: Group, _: Sequence, notice: &Notice) -> Result<(), Violation> {
+        let Notice::ListChanged(told) = notice;
+        let (space, number) = (told.space, told.entry.number);
+        let last = self.told.insert(space, number).unwrap_or(0);
+        let about = self.books.change(space, number);
+        if number > last && about == Some(told.entry.entry) {
+            return Ok(());
+        }
+        violated(
+            "answers",
+            format!("{told:?} after {last}, {about:?} by the books"),
+        )
     }
 
     fn looked_up(
@@ -419,6 +433,8 @@ impl ContactModel {
                             || claims.is_some_and(|all| all.is_needed(record.number, now))
                             || locks.is_some_and(|all| all.is_needed(record.number, now))
                     }
+                    // Without it numbers of the list would come back.
+                    Kind::Feed => true,
                     Kind::Directory => {
                         let row = self.books.row(key);
                         row.is_some_and(|row| now < row.until)
