@@ -8,6 +8,7 @@
 pub(crate) mod client;
 pub(crate) mod listen;
 pub(crate) mod path;
+mod plane;
 pub(crate) mod protocol;
 
 use std::fmt;
@@ -22,9 +23,12 @@ use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::reply::Reply;
 use interlock_storage::Log;
 use tokio::sync::{Mutex, MutexGuard};
+use uuid::Uuid;
 
 use self::protocol::No;
+use crate::config::Signing;
 use crate::registry::change::Change;
+use crate::registry::signing::{Rotated, Rotation};
 use crate::registry::{Registry, space_id};
 
 /// The source that the operator's verbs act as. Sources of a space are numbered from 1.
@@ -42,6 +46,8 @@ pub(crate) struct Admin {
     node: NodeHandle<Contact>,
     meta: MetaWriter<Contact>,
     log: Arc<dyn Log>,
+    /// How long a next signing key is published before it signs, in seconds.
+    publish_s: u32,
 }
 
 impl fmt::Debug for Admin {
@@ -52,8 +58,9 @@ impl fmt::Debug for Admin {
 
 impl Admin {
     /// Over a node that was started with what the registry knows.
-    pub(crate) fn new(registry: Registry, node: &Node<Contact>) -> Self {
+    pub(crate) fn new(registry: Registry, node: &Node<Contact>, signing: &Signing) -> Self {
         Self {
+            publish_s: u32::try_from(signing.publish_s).unwrap_or(u32::MAX),
             directory: registry.directory(),
             log: registry.log(),
             registry: Mutex::new(registry),
@@ -65,6 +72,23 @@ impl Admin {
     /// The registry, alone: a check holds it until its change is in force.
     pub(crate) async fn registry(&self) -> MutexGuard<'_, Registry> {
         self.registry.lock().await
+    }
+
+    /// Lets another key follow the one that signs a space's tokens.
+    ///
+    /// # Errors
+    /// It is refused, or the node goes down.
+    pub(crate) async fn rotate_signing(&self, space: Uuid, at_once: bool) -> Result<Rotated, No> {
+        let how = match at_once {
+            true => Rotation::AtOnce,
+            false => Rotation::Announced {
+                publish_s: self.publish_s,
+            },
+        };
+        let mut registry = self.registry().await;
+        let (change, rotated) = registry.rotated(space, how).map_err(No::Refused)?;
+        self.write(&mut registry, change).await?;
+        Ok(rotated)
     }
 
     /// The node.
@@ -112,6 +136,11 @@ impl Admin {
     /// Spaces and keys as requests see them.
     pub(crate) fn directory(&self) -> &Directory {
         &self.directory
+    }
+
+    /// The same, to keep.
+    pub(crate) fn shared_directory(&self) -> Arc<Directory> {
+        Arc::clone(&self.directory)
     }
 
     /// Has one command decided as a request would; what it changed is durable then.

@@ -15,6 +15,7 @@ mod parse;
 mod server;
 mod setting;
 mod shards;
+mod signing;
 mod snapshots;
 mod storage;
 mod telemetry;
@@ -32,6 +33,7 @@ pub(crate) use self::limits::Limits;
 pub(crate) use self::memory::Memory;
 pub(crate) use self::server::Server;
 pub(crate) use self::shards::Shards;
+pub(crate) use self::signing::Signing;
 pub(crate) use self::snapshots::Snapshots;
 pub(crate) use self::storage::Storage;
 pub(crate) use self::telemetry::Telemetry;
@@ -47,6 +49,7 @@ const TABLE: &[Section] = &[
     Limits::SECTION,
     Memory::SECTION,
     Deadlines::SECTION,
+    Signing::SECTION,
     Telemetry::SECTION,
 ];
 
@@ -78,6 +81,8 @@ pub(crate) struct Config {
     pub(crate) memory: Memory,
     /// `[deadlines]`
     pub(crate) deadlines: Deadlines,
+    /// `[signing]`
+    pub(crate) signing: Signing,
     /// `[telemetry]`
     pub(crate) telemetry: Telemetry,
 }
@@ -129,6 +134,7 @@ impl Config {
             limits: Limits::read(values),
             memory: Memory::read(values),
             deadlines: Deadlines::read(values),
+            signing: Signing::read(values),
             telemetry: Telemetry::read(values),
         }
     }

@@ -16,6 +16,7 @@ mod log_stop;
 mod memory_watch;
 mod panics;
 mod registry;
+mod rotation;
 mod running;
 mod secret;
 mod seed;
@@ -66,6 +67,9 @@ enum Verb {
     /// Makes and lists spaces of a running server, and changes their rules.
     #[command(subcommand, arg_required_else_help = true)]
     Spaces(verbs::Spaces),
+    /// Sets secrets of a running server's spaces.
+    #[command(subcommand, arg_required_else_help = true)]
+    Vault(verbs::Vault),
     /// Reads a data directory that no server uses, and judges all of it.
     #[command(after_help = exit::HELP)]
     Verify(verbs::verify::Args),
@@ -95,6 +99,7 @@ fn run() -> Result<(), Stop> {
         Verb::Show(args) => args.run(),
         Verb::Keys(verb) => verb.run(),
         Verb::Spaces(verb) => verb.run(),
+        Verb::Vault(verb) => verb.run(),
     }
 }
 

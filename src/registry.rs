@@ -9,18 +9,21 @@ pub(crate) mod change;
 pub(crate) mod diff;
 pub(crate) mod key_text;
 pub(crate) mod new_space;
+pub(crate) mod plane;
 pub(crate) mod policy;
 pub(crate) mod rows;
 mod seal;
+pub(crate) mod signing;
+pub(crate) mod versions;
 
 use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
+use interlock_actors::NodeClock;
 use interlock_api::directory::{
     Directory, Features, KeyDigest, KeyEntry, Role, Scope, SourceEntry, SpaceEntry, SpaceSecret,
 };
-use interlock_api::signing::SigningKeyOf;
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::key::SpaceId;
@@ -28,8 +31,9 @@ use interlock_storage::{Commit, Log};
 use uuid::Uuid;
 
 use self::new_space::{COORDINATION, NewSpace, VaultValue};
-use self::rows::{FORMAT, Format, KeyRow, Sealed, SourceRow, SpaceRow};
+use self::rows::{DiffRow, FORMAT, Format, KeyRow, Sealed, SourceRow, SpaceRow, VersionRow};
 use self::seal::Sealer;
+use self::versions::Documents;
 use crate::exit::{Exit, Stop};
 use crate::log_stop;
 use crate::secret::{Secret, Use};
@@ -42,6 +46,8 @@ pub(crate) struct Registry {
     log: Arc<dyn Log>,
     sealer: Sealer,
     directory: Arc<Directory>,
+    /// When something was made or changed.
+    clock: NodeClock,
     spaces: BTreeMap<Uuid, Known>,
     /// By the keyed hash of their text.
     keys: BTreeMap<[u8; 32], KeyRow>,
@@ -49,10 +55,13 @@ pub(crate) struct Registry {
 
 /// A space that is loaded.
 #[derive(Debug)]
-struct Known {
-    row: SpaceRow,
+pub(crate) struct Known {
+    /// Its row.
+    pub(crate) row: SpaceRow,
     vault: Vec<VaultValue>,
     policy: Arc<Policy>,
+    /// The versions its documents had, and the edits of them.
+    pub(crate) documents: Documents,
 }
 
 impl fmt::Debug for Registry {
@@ -69,11 +78,12 @@ impl Registry {
     ///
     /// # Errors
     /// When a row cannot be read, is of a newer format or contradicts another.
-    pub(crate) fn open(log: Arc<dyn Log>, secret: &Secret) -> Result<Self, Stop> {
+    pub(crate) fn open(log: Arc<dyn Log>, secret: &Secret, clock: NodeClock) -> Result<Self, Stop> {
         let mut registry = Self {
             log,
             sealer: Sealer::new(&secret.derive(Use::Seal)),
             directory: Arc::new(Directory::new(&secret.derive(Use::Keys))),
+            clock,
             spaces: BTreeMap::new(),
             keys: BTreeMap::new(),
         };
@@ -81,6 +91,7 @@ impl Registry {
         for (name, value) in spaces.map_err(log_stop::read)? {
             registry.load_space(decode(&name, &value)?)?;
         }
+        registry.load_documents()?;
         let keys = registry.log.meta_scan(rows::KEYS);
         for (name, value) in keys.map_err(log_stop::read)? {
             let digest =
@@ -148,10 +159,41 @@ impl Registry {
             let name = name.clone();
             vault.push(VaultValue { name, bytes });
         }
+        if row.signing.is_empty() {
+            return Err(corrupt(&rows::space_name(row.id), "has no key that signs"));
+        }
         let policy = policy::build(&row.coordination, row.policy_version, &vault)
             .map_err(|what| corrupt(&rows::space_name(row.id), &what))?;
-        let known = Known { row, vault, policy };
+        let known = Known {
+            row,
+            vault,
+            policy,
+            documents: Documents::default(),
+        };
         self.put_space(known, SpaceSecret::new(&secret));
+        Ok(())
+    }
+
+    /// Loads the versions of documents and the edits of them.
+    fn load_documents(&mut self) -> Result<(), Stop> {
+        let nobody = "belongs to no space";
+        let versions = self.log.meta_scan(rows::VERSIONS);
+        for (name, value) in versions.map_err(log_stop::read)? {
+            let row: VersionRow = decode(&name, &value)?;
+            let space = self.spaces.get_mut(&row.space);
+            let space = space.ok_or_else(|| corrupt(&name, nobody))?;
+            space.documents.load_version(row);
+        }
+        let diffs = self.log.meta_scan(rows::DIFFS);
+        for (name, value) in diffs.map_err(log_stop::read)? {
+            let row: DiffRow = decode(&name, &value)?;
+            let space = self.spaces.get_mut(&row.space);
+            let space = space.ok_or_else(|| corrupt(&name, nobody))?;
+            space.documents.load_diff(row);
+        }
+        for space in self.spaces.values_mut() {
+            space.documents.loaded();
+        }
         Ok(())
     }
 
@@ -164,7 +206,7 @@ impl Registry {
                 coordination: row.features.iter().any(|name| name == COORDINATION),
             },
             policy: Arc::clone(policy),
-            signing: SigningKeyOf::new(secret.prepared(), row.signing),
+            signing: signing::keys(secret.prepared(), &row.signing),
             secret,
             sources: row.sources.iter().map(source_entry).collect(),
         });

@@ -23,6 +23,7 @@ use crate::console::say;
 use crate::exit::{Exit, Stop};
 use crate::memory_watch::MemoryWatch;
 use crate::registry::Registry;
+use crate::rotation::Schedule;
 use crate::serve::{counted, found, ready_line};
 use crate::signals::{Asked, Signals};
 use crate::tls::Tls;
@@ -62,6 +63,7 @@ pub(crate) struct Running {
     /// The line on what was found, but for the time that recovery takes.
     found: Option<String>,
     verbs: Option<Listening>,
+    schedule: Schedule,
     node: Node<Contact>,
     shards: u16,
     server: ServerHandle,
@@ -91,7 +93,9 @@ impl Running {
         let node = Node::<Contact>::start(log, policies, clock, start.opened.mark.take(), options)
             .map_err(wiring::start_refused)?;
         let stopping = Arc::new(AtomicBool::new(false));
-        let state = wiring::api_state(&node, &start, registry.directory(), &stopping);
+        let found = found(&start.opened, &registry);
+        let admin = Arc::new(Admin::new(registry, &node, &start.config.signing));
+        let state = wiring::api_state(&node, &start, &admin, &stopping);
         let mut listen = wiring::listen_options(&start.config, start.address);
         listen.tls = start.tls.as_deref().map(Tls::config);
         let (server, _) = interlock_api::server(state, &listen).map_err(|error| {
@@ -100,13 +104,13 @@ impl Running {
         })?;
         telemetry::keep_metrics(start.metrics.clone());
         MemoryWatch::new(&start.config.memory).keep(node.pressure());
-        let found = found(&start.opened, &registry);
-        let admin = Arc::new(Admin::new(registry, &node));
+        let schedule = Schedule::start(&admin, &start.config.signing);
         let verbs = start.verbs_in.as_deref();
         let verbs = verbs.map(|dir| Listening::start(dir, admin)).transpose()?;
         Ok(Self {
             found,
             verbs,
+            schedule,
             node,
             shards: options.shards,
             server: server.handle(),
@@ -231,8 +235,10 @@ impl Running {
             mut signals,
             start,
             verbs,
+            schedule,
             ..
         } = self;
+        drop(schedule);
         let patience = Duration::from_secs(start.config.server.drain_s);
         let drained = async {
             if let Some(verbs) = verbs {

@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
     let clock = args
         .test_clock
         .map_or_else(NodeClock::system, NodeClock::test);
-    let (opened, registry) = open(&config, args, seed.as_ref(), |made, data| {
+    let (opened, registry) = open(&config, args, seed.as_ref(), &clock, |made, data| {
         say(&first_start::block(
             made,
             data,
@@ -161,6 +161,7 @@ fn open(
     config: &Config,
     args: &Args,
     seed: Option<&Seed>,
+    clock: &NodeClock,
     show: impl FnOnce(&Made, Option<&Path>),
 ) -> Result<(Opened, Registry), Stop> {
     let opened = wiring::open_log(&config.storage, args.accept_truncation)?;
@@ -172,7 +173,7 @@ fn open(
         Some(data) => secret::open(data, &*log)?,
         None => secret::for_memory(&*log)?,
     };
-    let mut registry = Registry::open(log, &secret)?;
+    let mut registry = Registry::open(log, &secret, clock.clone())?;
     match seed {
         Some(seed) => {
             for line in seed.apply(&mut registry)? {

@@ -11,13 +11,16 @@ pub(crate) mod explain;
 mod keys_create;
 mod keys_list;
 mod keys_revoke;
+mod keys_rotate_signing;
 mod place;
 mod print;
 pub(crate) mod show;
 mod spaces_apply;
 mod spaces_create;
+mod spaces_history;
 mod spaces_list;
 mod table;
+mod vault_set;
 pub(crate) mod verify;
 
 use clap::Subcommand;
@@ -38,6 +41,9 @@ pub(crate) enum Keys {
     /// Turns a key off for good, from the next request on.
     #[command(after_help = HELP)]
     Revoke(keys_revoke::Args),
+    /// Lets another key follow the one that signs contact tokens.
+    #[command(after_help = HELP)]
+    RotateSigning(keys_rotate_signing::Args),
 }
 
 /// The spaces of a running server.
@@ -52,6 +58,29 @@ pub(crate) enum Spaces {
     /// Gives a space another coordination document, without a restart.
     #[command(after_help = HELP)]
     Apply(spaces_apply::Args),
+    /// Lists the versions of a space's documents, who made them and why.
+    #[command(after_help = HELP)]
+    History(spaces_history::Args),
+}
+
+/// The secrets of the spaces of a running server.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Vault {
+    /// Sets a value, such as a gateway's key, from standard input.
+    #[command(after_help = HELP)]
+    Set(vault_set::Args),
+}
+
+impl Vault {
+    /// Asks and prints.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(crate) fn run(&self) -> Result<(), Stop> {
+        match self {
+            Self::Set(args) => args.run(),
+        }
+    }
 }
 
 /// The effects of a running server.
@@ -88,6 +117,7 @@ impl Keys {
             Self::Create(args) => args.run(),
             Self::List(args) => args.run(),
             Self::Revoke(args) => args.run(),
+            Self::RotateSigning(args) => args.run(),
         }
     }
 }
@@ -102,6 +132,7 @@ impl Spaces {
             Self::Create(args) => args.run(),
             Self::List(args) => args.run(),
             Self::Apply(args) => args.run(),
+            Self::History(args) => args.run(),
         }
     }
 }
@@ -114,10 +145,13 @@ const KNOWN: &[&str] = &[
     keys_create::NAME,
     keys_list::NAME,
     keys_revoke::NAME,
+    keys_rotate_signing::NAME,
     show::NAME,
     spaces_apply::NAME,
     spaces_create::NAME,
+    spaces_history::NAME,
     spaces_list::NAME,
+    vault_set::NAME,
 ];
 
 /// A verb's own name, if it is one of the socket's.
@@ -135,9 +169,12 @@ pub(crate) async fn serve(admin: &Admin, request: &Request) -> Answered {
         keys_create::NAME => keys_create::serve(admin, request.args()?).await,
         keys_list::NAME => keys_list::serve(admin, request.args()?).await,
         keys_revoke::NAME => keys_revoke::serve(admin, request.args()?).await,
+        keys_rotate_signing::NAME => keys_rotate_signing::serve(admin, request.args()?).await,
         spaces_apply::NAME => spaces_apply::serve(admin, request.args()?).await,
         spaces_create::NAME => spaces_create::serve(admin, request.args()?).await,
+        spaces_history::NAME => spaces_history::serve(admin, request.args()?).await,
         spaces_list::NAME => spaces_list::serve(admin, request.args()?).await,
+        vault_set::NAME => vault_set::serve(admin, request.args()?).await,
         _ => Err(No::Refused(format!(
             "the server knows no such verb; it knows {}",
             KNOWN.join(", ")

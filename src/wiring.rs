@@ -16,14 +16,15 @@ use interlock_actors::credits::CreditOptions;
 use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
 use interlock_actors::{Failure, Node, NodeHandle, NodeOptions, StartError};
-use interlock_api::directory::Directory;
 use interlock_api::limits::{ApiLimits, ListenOptions};
+use interlock_api::plane::Plane;
 use interlock_api::state::{AppState, Readiness, TestClock};
 use interlock_domain::contact::Contact;
 use interlock_storage::run_mark::{RunMark, RunState};
 use interlock_storage::{Log, MemoryLog, Recovery, SledLog, SledOptions};
 
 use self::clock::MovedClock;
+use crate::admin::Admin;
 use crate::config::{Config, Storage};
 use crate::data_dir::{self, LOG_DIR, RUN_FILE};
 use crate::exit::{Exit, Stop};
@@ -261,7 +262,7 @@ fn api_limits(config: &Config) -> ApiLimits {
 pub(crate) fn api_state(
     node: &Node<Contact>,
     start: &Start,
-    directory: Arc<Directory>,
+    admin: &Arc<Admin>,
     stopping: &Arc<AtomicBool>,
 ) -> AppState<NodeHandle<Contact>> {
     let stopping = Arc::clone(stopping);
@@ -273,7 +274,8 @@ pub(crate) fn api_state(
         .is_test()
         .then(|| Arc::new(MovedClock::new(node.handle())) as Arc<dyn TestClock>);
     AppState {
-        directory,
+        directory: admin.shared_directory(),
+        plane: Arc::clone(admin) as Arc<dyn Plane>,
         decider: node.handle(),
         limits: api_limits(&start.config),
         now: Arc::new(move || clock.now()),

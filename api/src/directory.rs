@@ -13,7 +13,7 @@ use interlock_domain::contact::policy::Policy;
 use interlock_domain::key::SpaceId;
 
 use crate::hashing::PreparedKey;
-use crate::signing::SigningKeyOf;
+use crate::signing::SigningKeys;
 
 /// Spaces by id and keys by keyed hash. Shared by all workers; changes are seen by the next
 /// request.
@@ -129,8 +129,8 @@ pub struct SpaceEntry {
     pub policy: Arc<Policy>,
     /// The secret under which handles, keys and ids are hashed.
     pub secret: SpaceSecret,
-    /// The key its tokens are signed with.
-    pub signing: SigningKeyOf,
+    /// The keys its tokens are signed with, each at its time.
+    pub signing: SigningKeys,
     /// The sources of the space.
     pub sources: Arc<[SourceEntry]>,
 }
@@ -213,6 +213,12 @@ impl KeyEntry {
     #[must_use]
     pub fn has_role(&self, role: Role) -> bool {
         self.roles.contains(&role)
+    }
+
+    /// Whether the key may act as a role: it has it, or has `admin`, which stands for every role.
+    #[must_use]
+    pub fn acts_as(&self, role: Role) -> bool {
+        self.has_role(role) || self.has_role(Role::Admin)
     }
 }
 

@@ -122,6 +122,33 @@ pub fn governing(request: &HttpRequest, directory: &Directory) -> Result<Caller,
     Ok(caller)
 }
 
+/// Who reads or changes the documents of a space: a key with one of these roles, or with `admin`. A
+/// space that does not coordinate is asked too: that is how it begins to. It counts one command of
+/// the key's rate.
+///
+/// # Errors
+/// 401, 403 or 429, in this order.
+pub fn administering(
+    request: &HttpRequest,
+    directory: &Directory,
+    roles: &[Role],
+) -> Result<Caller, Failure> {
+    let caller = caller(request, directory)?;
+    if !roles.iter().any(|role| caller.key.acts_as(*role)) {
+        let names: Vec<String> = roles
+            .iter()
+            .map(|role| format!("`{}`", role.name()))
+            .collect();
+        let detail = format!(
+            "the key has none of the roles {}; use a key that has one",
+            names.join(", ")
+        );
+        return Err(Failure::new(Code::Forbidden, detail));
+    }
+    take(request, &caller, 1)?;
+    Ok(caller)
+}
+
 /// Refuses a space that does not coordinate.
 ///
 /// # Errors

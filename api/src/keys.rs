@@ -1,7 +1,8 @@
 //! `GET /.well-known/niadra-contact-keys.json`: the public keys a gateway verifies tokens with (§13.4).
 //!
 //! Here: the one route that is public by contract. A space that does not exist and one that does not
-//! coordinate look alike.
+//! coordinate look alike. The contract has two states of a key, `active` and `retiring`: the next key
+//! is `active` before it signs, so that gateways know it when it does.
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -30,16 +31,21 @@ pub(crate) async fn get<D: Decider>(
             "there is no such space, or it does not coordinate; check `space`",
         )
     })?;
+    let published = space.signing.published((state.now)());
+    let keys = published.map(|one| ContactKey {
+        kty: KeyType::Okp,
+        crv: KeyCurve::Ed25519,
+        x: one.key.public(),
+        kid: &one.key.kid,
+        space: space.id.0,
+        status: match one.retiring {
+            true => KeyStatus::Retiring,
+            false => KeyStatus::Active,
+        },
+        not_after: one.not_after.map(|end| end.0),
+    });
     let keys = ContactKeys {
-        keys: vec![ContactKey {
-            kty: KeyType::Okp,
-            crv: KeyCurve::Ed25519,
-            x: space.signing.public(),
-            kid: &space.signing.kid,
-            space: space.id.0,
-            status: KeyStatus::Active,
-            not_after: None,
-        }],
+        keys: keys.collect(),
     };
     let mut body = Vec::with_capacity(256);
     keys.write(&mut body);

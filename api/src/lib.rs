@@ -5,6 +5,7 @@
 //! package fills the [`directory`] and the hooks of [`state`]).
 
 pub mod body_budget;
+mod config;
 mod contact;
 pub mod decider;
 pub mod directory;
@@ -18,6 +19,7 @@ pub mod metrics;
 pub mod naming;
 pub mod observe;
 pub mod openapi;
+pub mod plane;
 pub mod problem;
 pub mod profile;
 pub mod rate;

@@ -99,10 +99,11 @@ mod tests {
 
     use interlock_domain::contact::policy::Policy;
     use interlock_domain::key::SpaceId;
+    use interlock_domain::time::Timestamp;
 
     use super::*;
     use crate::directory::{Features, SpaceSecret};
-    use crate::signing::SigningKeyOf;
+    use crate::signing::SigningKeys;
 
     fn space() -> SpaceEntry {
         SpaceEntry {
@@ -110,7 +111,7 @@ mod tests {
             name: "one".into(),
             features: Features { coordination: true },
             policy: Arc::new(Policy::defaults(1)),
-            signing: SigningKeyOf::new(SpaceSecret::new(&[7; 32]).prepared(), 1),
+            signing: SigningKeys::first(SpaceSecret::new(&[7; 32]).prepared(), Timestamp(0)),
             secret: SpaceSecret::new(&[7; 32]),
             sources: Arc::from([]),
         }

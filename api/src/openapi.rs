@@ -8,6 +8,7 @@
 mod coordination;
 mod node;
 mod operation;
+mod plane;
 mod planned;
 mod privacy;
 
@@ -76,10 +77,16 @@ pub(crate) async fn get(request: HttpRequest) -> HttpResponse {
 
 fn build() -> OpenApi {
     let mut components = Components::default();
-    let operations: Vec<Operation> = [coordination::all, privacy::all, planned::all, node::all]
-        .into_iter()
-        .flat_map(|all| all(&mut components))
-        .collect();
+    let operations: Vec<Operation> = [
+        coordination::all,
+        privacy::all,
+        plane::all,
+        planned::all,
+        node::all,
+    ]
+    .into_iter()
+    .flat_map(|all| all(&mut components))
+    .collect();
     let mut paths = PathsBuilder::new();
     for operation in operations {
         let (path, item) = operation.into_item(&mut components);

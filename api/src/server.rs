@@ -22,7 +22,7 @@ use crate::observe::observe;
 use crate::problem::Failure;
 use crate::rate::Rates;
 use crate::state::AppState;
-use crate::{health, keys, metrics, openapi, profile, secure, test_clock};
+use crate::{config as documents, health, keys, metrics, openapi, profile, secure, test_clock};
 
 /// Binds the addresses and builds the server; it runs while the returned future is awaited, inside
 /// an `actix_web::rt::System`.
@@ -121,6 +121,7 @@ where
     D: Decider,
 {
     config.app_data(state.clone());
+    documents_of_spaces::<D>(config);
     let mut add = |path: &str, route: actix_web::Route| {
         let resource = web::resource(path).route(route);
         config.service(resource.default_service(web::to(wrong_method)));
@@ -182,6 +183,29 @@ where
                 .default_service(web::to(wrong_method)),
         );
     }
+}
+
+/// The configuration plane.
+fn documents_of_spaces<D>(config: &mut web::ServiceConfig)
+where
+    D: Decider,
+{
+    let mut add = |resource: actix_web::Resource| {
+        config.service(resource.default_service(web::to(wrong_method)));
+    };
+    // Before `/v1/config/{type}`, which would match it too.
+    let diffs = "/v1/config/diffs";
+    add(web::resource(diffs)
+        .route(web::get().to(documents::diffs::<D>))
+        .route(web::post().to(documents::propose::<D>)));
+    let diff = format!("{diffs}/{{diff_id}}");
+    add(web::resource(&*diff).route(web::get().to(documents::diff::<D>)));
+    let approve = format!("{diff}/approve");
+    add(web::resource(approve).route(web::post().to(documents::approve::<D>)));
+    let reject = format!("{diff}/reject");
+    add(web::resource(reject).route(web::post().to(documents::reject::<D>)));
+    let document = "/v1/config/{type}";
+    add(web::resource(document).route(web::get().to(documents::document::<D>)));
 }
 
 async fn not_found() -> Result<HttpResponse, Failure> {

@@ -1,16 +1,21 @@
 //! Contact tokens: the keys a space signs with, and the token of an allowed contact.
 //!
-//! Here: a space's signing key, made of its secret and the key's number, so that nothing more has to
-//! be kept than the number; and the claims of a token (`docs/spec/contact.md` §13). Not here: the
-//! token's form (`interlock_token`) and when one is due (`domain`). Signing runs on the HTTP workers.
+//! Here: a space's signing keys, made of its secret and each key's number, so that nothing more has
+//! to be kept than the number and the times it is used at; which of them signs at a time and which
+//! are published; and the claims of a token (`docs/spec/contact.md` §13). Not here: the token's form
+//! (`interlock_token`), when one is due (`domain`) and when keys change (the root package). Signing
+//! runs on the HTTP workers.
 
+use std::borrow::Cow;
 use std::fmt;
+use std::sync::Arc;
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use interlock_domain::contact::policy::{Gateway, Policy};
 use interlock_domain::contact::reply::CheckReply;
 use interlock_domain::key::SpaceId;
+use interlock_domain::time::Timestamp;
 use interlock_token::{Claims, LIFETIME_S_MAX, TokenKey, decode_32, keyed_hash};
 use interlock_wire::contact::check::CheckRequest;
 
@@ -57,6 +62,102 @@ impl SigningKeyOf {
     }
 }
 
+/// When a key is used. Every switch is a comparison with the time, so nothing has to happen at one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct KeyTimes {
+    /// Its number in the space, from 1, never used again.
+    pub number: u32,
+    /// From when on it is published.
+    pub publish_at: Timestamp,
+    /// From when on it signs, until a later key does.
+    pub signs_from: Timestamp,
+    /// From when on it verifies nothing; `None`: no end is known yet.
+    pub not_after: Option<Timestamp>,
+}
+
+impl KeyTimes {
+    /// Whether it is over.
+    #[must_use]
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.not_after.is_some_and(|end| end <= now)
+    }
+}
+
+/// The keys of a space, in the order of their numbers.
+#[derive(Clone, Debug)]
+pub struct SigningKeys(Arc<[(KeyTimes, SigningKeyOf)]>);
+
+/// A key as it is published.
+#[derive(Clone, Copy, Debug)]
+pub struct Published<'a> {
+    /// The key.
+    pub key: &'a SigningKeyOf,
+    /// Another key signs by now; this one only verifies.
+    pub retiring: bool,
+    /// When a retiring key stops to verify.
+    pub not_after: Option<Timestamp>,
+}
+
+impl SigningKeys {
+    /// The keys of these numbers and times under a space's secret.
+    ///
+    /// # Panics
+    /// There is none: a space always has a key that signs.
+    #[must_use]
+    pub fn new(secret: &PreparedKey, times: &[KeyTimes]) -> Self {
+        assert!(!times.is_empty(), "a space has a key that signs");
+        let keys = times.iter();
+        let keys = keys.map(|times| (*times, SigningKeyOf::new(secret, times.number)));
+        let mut keys: Vec<_> = keys.collect();
+        keys.sort_by_key(|(times, _)| times.number);
+        Self(keys.into())
+    }
+
+    /// The first key alone, as a new space has it.
+    #[must_use]
+    pub fn first(secret: &PreparedKey, since: Timestamp) -> Self {
+        let times = KeyTimes {
+            number: 1,
+            publish_at: since,
+            signs_from: since,
+            not_after: None,
+        };
+        Self::new(secret, &[times])
+    }
+
+    /// The key that signs: the latest whose time has come. Before the time of all of them, as after
+    /// a clock was put back, it is the first.
+    #[must_use]
+    pub fn signer(&self, now: Timestamp) -> &SigningKeyOf {
+        let mut keys = self.0.iter().rev();
+        let signs = keys.find(|(times, _)| times.signs_from <= now && !times.is_over(now));
+        let (_, key) = signs.unwrap_or(&self.0[0]);
+        key
+    }
+
+    /// The keys a gateway may meet now: the one that signs, the one that will, and those that did.
+    pub fn published(&self, now: Timestamp) -> impl Iterator<Item = Published<'_>> {
+        let signer = self.signer(now).number;
+        let keys = self.0.iter();
+        let keys = keys.filter(move |(times, key)| {
+            key.number == signer || (times.publish_at <= now && !times.is_over(now))
+        });
+        keys.map(move |(times, key)| {
+            let retiring = key.number < signer;
+            Published {
+                key,
+                retiring,
+                not_after: times.not_after.filter(|_| retiring),
+            }
+        })
+    }
+
+    fn numbered(&self, number: u32) -> Option<&SigningKeyOf> {
+        let mut keys = self.0.iter().map(|(_, key)| key);
+        keys.find(|key| key.number == number)
+    }
+}
+
 /// The token of a decision; `None` when none is due, or the gateway, the channel or a canonical
 /// recipient is missing (§13.2).
 pub(crate) fn token(
@@ -92,14 +193,14 @@ pub(crate) fn token(
     Some(signing.key.sign(&claims))
 }
 
-/// The key a reply was to be signed with: a repeat signs the same bytes, whatever key signs now.
-fn signing(caller: &Caller, number: u32) -> std::borrow::Cow<'_, SigningKeyOf> {
-    let current = &caller.space.signing;
-    if current.number == number {
-        return std::borrow::Cow::Borrowed(current);
+/// The key a reply was to be signed with: a repeat signs the same bytes, whatever key signs now. One
+/// that has left the set is made once more; what it signs is as long over, or verifies nowhere.
+fn signing(caller: &Caller, number: u32) -> Cow<'_, SigningKeyOf> {
+    if let Some(known) = caller.space.signing.numbered(number) {
+        return Cow::Borrowed(known);
     }
     let secret = caller.space.secret.prepared();
-    std::borrow::Cow::Owned(SigningKeyOf::new(secret, number))
+    Cow::Owned(SigningKeyOf::new(secret, number))
 }
 
 fn gateway<'a>(policy: &'a Policy, check: &CheckRequest<'_>) -> Option<&'a Gateway> {

@@ -10,6 +10,7 @@ use interlock_domain::time::Timestamp;
 
 use crate::directory::Directory;
 use crate::limits::ApiLimits;
+use crate::plane::Plane;
 
 /// Shared by all workers.
 pub struct AppState<D> {
@@ -19,12 +20,15 @@ pub struct AppState<D> {
     pub decider: D,
     /// The bounds.
     pub limits: ApiLimits,
-    /// The node's time. Stamps the ids of answers that nobody decided; decides nothing.
+    /// The node's time. Stamps the ids of answers that nobody decided and says which key signs;
+    /// decides nothing else.
     pub now: Arc<dyn Fn() -> Timestamp + Send + Sync>,
     /// Whether the node can decide.
     pub readiness: Arc<dyn Fn() -> Readiness + Send + Sync>,
     /// The metrics of the process as Prometheus text; bind it to the recorder's handle.
     pub metrics: Arc<dyn Fn() -> String + Send + Sync>,
+    /// Where a space's documents are read and changed.
+    pub plane: Arc<dyn Plane>,
     /// The clock a test may move; `None` in production, where `/test/clock` does not exist.
     pub test_clock: Option<Arc<dyn TestClock>>,
 }

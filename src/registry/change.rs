@@ -11,19 +11,25 @@ use std::sync::Arc;
 use interlock_api::directory::{Role, Scope, SpaceSecret};
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::key::SpaceId;
+use interlock_domain::time::Timestamp;
+use interlock_wire::plane::DocumentKind;
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::diff::{Difference, diff};
 use super::key_text::KeyText;
 use super::new_space::{NewKey, NewSpace, VaultValue, named};
+use super::plane::Said;
 use super::rows::{self, FORMAT, KeyRow, Sealed, SourceRow, SpaceRow};
-use super::{Checked, Known, Meta, Registry, encode, policy, space_id};
+use super::versions::Documents;
+use super::{Checked, Known, Meta, Registry, encode, plane, policy, signing, space_id};
 use crate::exit::{Exit, Stop};
 use crate::secret::random_bytes;
 
 /// How often a key id that is taken is drawn anew.
 const TRIES: usize = 8;
+/// Values of a space's vault, at most.
+const VAULT_MAX: usize = 256;
 
 /// A change that was checked and is not in force yet.
 pub(crate) struct Change {
@@ -48,6 +54,59 @@ impl Change {
     pub(crate) fn policy(&self) -> Option<(SpaceId, Arc<Policy>)> {
         let (known, _) = self.space.as_ref()?;
         Some((space_id(known.row.id), Arc::clone(&known.policy)))
+    }
+}
+
+/// A change of one space under construction.
+pub(super) struct Draft {
+    /// Rows that have to be durable, but for the space's own.
+    pub(super) meta: Meta,
+    /// What is remembered of its documents.
+    pub(super) documents: Documents,
+    /// The space's row; written when it is another one.
+    pub(super) row: SpaceRow,
+    is_row_changed: bool,
+    vault: Vec<VaultValue>,
+    policy: Arc<Policy>,
+}
+
+impl Draft {
+    /// The version of a document with the change.
+    pub(super) fn version(&self, kind: DocumentKind) -> u32 {
+        plane::document(&self.row, kind).0
+    }
+
+    /// Remembers that a document has another version.
+    fn remember(&mut self, kind: DocumentKind, said: Said, now: Timestamp) {
+        let row = plane::version_row(&self.row, kind, said, now.0);
+        self.documents.add_version(&mut self.meta, row);
+        self.is_row_changed = true;
+    }
+
+    /// The change.
+    pub(super) fn done(self) -> Change {
+        let Self {
+            mut meta,
+            documents,
+            row,
+            is_row_changed,
+            vault,
+            policy,
+        } = self;
+        if is_row_changed {
+            meta.push((rows::space_name(row.id), Some(encode(&row))));
+        }
+        let known = Known {
+            row,
+            vault,
+            policy,
+            documents,
+        };
+        Change {
+            meta,
+            space: Some((known, None)),
+            keys: Vec::new(),
+        }
     }
 }
 
@@ -99,7 +158,7 @@ impl Registry {
         if self.spaces.contains_key(&new.id) {
             return Err("exists".to_owned());
         }
-        let row = space_row(new);
+        let row = space_row(new, self.clock.now());
         let policy = policy::build(&row.coordination, row.policy_version, &new.vault)?;
         let secret = random_bytes().map_err(|stop| stop.message)?;
         let mut meta = vec![(rows::space_name(new.id), Some(encode(&row)))];
@@ -120,8 +179,18 @@ impl Registry {
                 keys.push((digest, row));
             }
         }
-        let vault = new.vault.clone();
-        let known = Known { row, vault, policy };
+        let mut documents = Documents::default();
+        for kind in DocumentKind::ALL {
+            let said = Said::by_operator("the space is made");
+            let version = plane::version_row(&row, *kind, said, self.clock.now().0);
+            documents.add_version(&mut meta, version);
+        }
+        let known = Known {
+            row,
+            vault: new.vault.clone(),
+            policy,
+            documents,
+        };
         Ok(Change {
             meta,
             space: Some((known, Some(SpaceSecret::new(&secret)))),
@@ -168,16 +237,16 @@ impl Registry {
         let key = key_row(row.id, source, &new);
         let mut meta = vec![(rows::key_name(&digest), Some(encode(&key)))];
         let space = row.name.clone();
-        let changed = source_made.then(|| {
-            meta.push((rows::space_name(row.id), Some(encode(&row))));
-            let (vault, policy) = (known.vault.clone(), Arc::clone(&known.policy));
-            (Known { row, vault, policy }, None)
-        });
-        let change = Change {
-            meta,
-            space: changed,
-            keys: vec![(digest, key)],
+        let mut change = Change {
+            meta: Vec::new(),
+            space: None,
+            keys: Vec::new(),
         };
+        if source_made {
+            change = self.with_row(known, row).done();
+        }
+        change.meta.append(&mut meta);
+        change.keys.push((digest, key));
         let made = MadeKey {
             text: new.text,
             space,
@@ -225,33 +294,101 @@ impl Registry {
     }
 
     /// Checks another document for a space.
-    pub(crate) fn new_rules(&self, space: &str, document: &str) -> Checked<NewRules> {
+    pub(crate) fn new_rules(&self, space: &str, document: &str, why: &str) -> Checked<NewRules> {
         let known = self.find(space)?;
         let document: Value = policy::read(document, &known.vault)?;
-        let from_version = known.row.policy_version;
-        let differences = diff(&known.row.coordination, &document);
         let mut rules = NewRules {
             space: known.row.name.clone(),
-            from_version,
-            differences,
+            from_version: known.row.policy_version,
+            differences: diff(&known.row.coordination, &document),
             change: None,
         };
-        if rules.differences.is_empty() {
-            return Ok(rules);
+        if !rules.differences.is_empty() {
+            let said = Said::by_operator(why);
+            rules.change = Some(self.with_rules(known, document, said)?.done());
         }
-        let mut row = known.row.clone();
-        row.coordination = document;
-        let next = from_version.checked_add(1);
-        row.policy_version = next.ok_or("the rules have no further version number")?;
-        let policy = policy::build(&row.coordination, row.policy_version, &known.vault)?;
-        let meta = vec![(rows::space_name(row.id), Some(encode(&row)))];
-        let vault = known.vault.clone();
-        rules.change = Some(Change {
-            meta,
-            space: Some((Known { row, vault, policy }, None)),
-            keys: Vec::new(),
-        });
         Ok(rules)
+    }
+
+    /// Checks another value for a name of a space's vault. What the rules take from there is in force
+    /// with it, as a version of the rules.
+    pub(crate) fn new_vault_value(&self, space: &str, value: VaultValue) -> Checked<Change> {
+        let known = self.find(space)?;
+        named("a vault value", &value.name)?;
+        let mut vault = known.vault.clone();
+        let mut draft = self.unchanged(known);
+        let said = Said::by_operator(format!("the vault value `{}` is set", value.name));
+        self.seal_into(
+            &mut draft.meta,
+            known.row.id,
+            Sealed::Vault(&value.name),
+            &value.bytes,
+        )?;
+        match vault.iter().position(|one| one.name == value.name) {
+            Some(place) => vault[place] = value,
+            None if vault.len() >= VAULT_MAX => {
+                return Err(format!("the vault holds {VAULT_MAX} values and no more"));
+            }
+            None => {
+                draft.row.vault.push(value.name.clone());
+                vault.push(value);
+            }
+        }
+        draft.vault = vault;
+        self.next_rules(draft, said).map(Draft::done)
+    }
+
+    /// Other rules for a space.
+    pub(super) fn with_rules(&self, known: &Known, document: Value, said: Said) -> Checked<Draft> {
+        let mut draft = self.unchanged(known);
+        draft.row.coordination = document;
+        self.next_rules(draft, said)
+    }
+
+    /// The rules of a draft as a version of their own.
+    fn next_rules(&self, mut draft: Draft, said: Said) -> Checked<Draft> {
+        let next = draft.row.policy_version.checked_add(1);
+        draft.row.policy_version = next.ok_or("the rules have no further version number")?;
+        let Draft { row, vault, .. } = &draft;
+        draft.policy = policy::build(&row.coordination, row.policy_version, vault)?;
+        draft.remember(DocumentKind::Coordination, said, self.clock.now());
+        Ok(draft)
+    }
+
+    /// Other features for a space.
+    pub(super) fn with_features(
+        &self,
+        known: &Known,
+        document: &Value,
+        said: Said,
+    ) -> Checked<Draft> {
+        let mut draft = self.unchanged(known);
+        draft.row.features = plane::read_features(&document.to_string())?;
+        let next = draft.row.features_version.checked_add(1);
+        draft.row.features_version = next.ok_or("the features have no further version number")?;
+        draft.remember(DocumentKind::Features, said, self.clock.now());
+        Ok(draft)
+    }
+
+    /// A change of a space that changes nothing yet.
+    pub(super) fn unchanged(&self, known: &Known) -> Draft {
+        Draft {
+            meta: Vec::new(),
+            documents: known.documents.clone(),
+            row: known.row.clone(),
+            is_row_changed: false,
+            vault: known.vault.clone(),
+            policy: Arc::clone(&known.policy),
+        }
+    }
+
+    /// A change of a space's row alone: neither its rules nor its secrets.
+    pub(super) fn with_row(&self, known: &Known, row: SpaceRow) -> Draft {
+        Draft {
+            row,
+            is_row_changed: true,
+            ..self.unchanged(known)
+        }
     }
 
     /// Puts a change in force whose rows are durable.
@@ -291,7 +428,8 @@ impl Registry {
         self.keys.values()
     }
 
-    fn find(&self, named: &str) -> Checked<&Known> {
+    /// A space that somebody names by its name or id.
+    pub(crate) fn find(&self, named: &str) -> Checked<&Known> {
         if let Some(known) = Uuid::parse_str(named)
             .ok()
             .and_then(|id| self.spaces.get(&id))
@@ -318,7 +456,7 @@ fn no_source(row: &SpaceRow) -> String {
     format!("the space has no such source ({known}); --new-source makes it")
 }
 
-fn space_row(new: &NewSpace) -> SpaceRow {
+fn space_row(new: &NewSpace, now: Timestamp) -> SpaceRow {
     let sources = (1..).zip(&new.sources).map(|(id, source)| SourceRow {
         id,
         name: source.name.clone(),
@@ -330,8 +468,9 @@ fn space_row(new: &NewSpace) -> SpaceRow {
         features: new.features.clone(),
         sources: sources.collect(),
         vault: new.vault.iter().map(|value| value.name.clone()).collect(),
+        features_version: 1,
         policy_version: 1,
-        signing: 1,
+        signing: vec![signing::first(now)],
         coordination: new.coordination.clone(),
     }
 }

@@ -35,7 +35,8 @@ pub(crate) fn read(text: &str, vault: &[VaultValue]) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
-fn named(vault: &[VaultValue]) -> Vault {
+/// A vault as the reader of documents takes it.
+pub(super) fn named(vault: &[VaultValue]) -> Vault {
     let values = vault.iter();
     values
         .map(|value| (value.name.clone(), value.bytes.to_vec()))

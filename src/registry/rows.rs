@@ -7,6 +7,8 @@
 use serde::{Deserialize, Serialize};
 use uuid::Uuid;
 
+use super::diff::Difference;
+
 /// The newest format this build reads, and the one it writes.
 pub(crate) const FORMAT: u32 = 1;
 
@@ -14,6 +16,11 @@ pub(crate) const FORMAT: u32 = 1;
 pub(crate) const SPACES: &[u8] = b"space/";
 /// Where keys are.
 pub(crate) const KEYS: &[u8] = b"key/";
+
+/// Where versions of documents are.
+pub(crate) const VERSIONS: &[u8] = b"version/";
+/// Where edits of documents are.
+pub(crate) const DIFFS: &[u8] = b"diff/";
 
 /// What every row says of itself.
 #[derive(Clone, Copy, Debug, Deserialize)]
@@ -37,18 +44,30 @@ pub(crate) struct SpaceRow {
     pub(crate) sources: Vec<SourceRow>,
     /// The names of its vault values; each is a sealed row.
     pub(crate) vault: Vec<String>,
+    /// The version of its `features` document, from 1.
+    pub(crate) features_version: u32,
     /// The version of its rules, from 1.
     pub(crate) policy_version: u32,
-    /// The number of the key that signs its tokens, from 1.
-    #[serde(default = "first")]
-    pub(crate) signing: u32,
+    /// The keys that sign its tokens, in the order of their numbers; there is always one.
+    pub(crate) signing: Vec<SigningRow>,
     /// Its `coordination` document, as it was given.
     pub(crate) coordination: serde_json::Value,
 }
 
-/// The number of the first key: rows that do not say have it.
-const fn first() -> u32 {
-    1
+/// A key that signs, has signed or will sign. The key itself is a function of the space's secret and
+/// the number. Times are in milliseconds since 1970; each switch is a comparison with them, so no
+/// row has to change at one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct SigningRow {
+    /// Its number, from 1, never reused.
+    pub(crate) number: u32,
+    /// From when on it is published.
+    pub(crate) publish_at: i64,
+    /// From when on it signs, until a later one does.
+    pub(crate) signs_from: i64,
+    /// From when on it verifies nothing and leaves the set.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) not_after: Option<i64>,
 }
 
 /// A source of a space.
@@ -58,6 +77,114 @@ pub(crate) struct SourceRow {
     pub(crate) id: u32,
     /// Its name.
     pub(crate) name: String,
+}
+
+/// A version that a document had or has. Rows of the last versions are kept; the one in force is in
+/// the space's row too.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct VersionRow {
+    /// See [`FORMAT`].
+    pub(crate) format: u32,
+    /// Whose it is.
+    pub(crate) space: Uuid,
+    /// Which document: `features` or `coordination`.
+    pub(crate) kind: String,
+    /// Its number, from 1.
+    pub(crate) version: u32,
+    /// When it came into force, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// Who put it in force: a key's id, or nobody with a key (a verb, a seed).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<String>,
+    /// Why, in the words of whoever proposed it.
+    pub(crate) reason: String,
+    /// The edit it was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) diff: Option<Uuid>,
+    /// Who agreed to it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) approvals: Vec<ApprovalRow>,
+    /// The document as it was given, for whoever goes back to it. Not kept in memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) document: Option<serde_json::Value>,
+}
+
+/// A role's agreement.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ApprovalRow {
+    /// The role.
+    pub(crate) role: String,
+    /// The id of the key that gave it.
+    pub(crate) key_id: String,
+    /// When, in milliseconds since 1970.
+    pub(crate) at: i64,
+}
+
+/// An edit of a document.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct DiffRow {
+    /// See [`FORMAT`].
+    pub(crate) format: u32,
+    /// Whose document it is of.
+    pub(crate) space: Uuid,
+    /// Its number in the space, from 1, in the order they came.
+    pub(crate) number: u64,
+    /// Its id, as it is named from outside.
+    pub(crate) id: Uuid,
+    /// Which document.
+    pub(crate) kind: String,
+    /// The version it was made against.
+    pub(crate) from_version: u32,
+    /// The whole new document; gone once the edit is closed, since the version has it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) document: Option<serde_json::Value>,
+    /// Why.
+    pub(crate) reason: String,
+    /// The id of the key that proposed it.
+    pub(crate) proposed_by: String,
+    /// When, in milliseconds since 1970.
+    pub(crate) proposed_at: i64,
+    /// What differs, as many as are listed.
+    pub(crate) differences: Vec<Difference>,
+    /// How many differ.
+    pub(crate) differences_count: u64,
+    /// What it touches that the role `security` has to agree to.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) sensitive: Vec<String>,
+    /// The roles that have to agree.
+    pub(crate) needs: Vec<String>,
+    /// Those that have.
+    pub(crate) approvals: Vec<ApprovalRow>,
+    /// How it ended; `None` while it is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) ended: Option<EndedRow>,
+}
+
+/// How an edit ended.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct EndedRow {
+    /// What became of it.
+    pub(crate) state: Ended,
+    /// When, in milliseconds since 1970.
+    pub(crate) at: i64,
+    /// The id of the key that applied or rejected it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) by: Option<String>,
+    /// The version it became.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) version: Option<u32>,
+}
+
+/// What became of an edit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Ended {
+    /// It is in force, or was.
+    Applied,
+    /// Somebody turned it down.
+    Rejected,
+    /// Another version came in.
+    Superseded,
 }
 
 /// An API key. The row's name ends with the keyed hash of its text.
@@ -86,6 +213,23 @@ pub(crate) struct KeyRow {
 /// The row of a space.
 pub(crate) fn space_name(id: Uuid) -> Vec<u8> {
     format!("space/{id}").into_bytes()
+}
+
+/// The row of a version.
+pub(crate) fn version_name(row: &VersionRow) -> Vec<u8> {
+    let VersionRow {
+        space,
+        kind,
+        version,
+        ..
+    } = row;
+    // With zeros in front, so that rows are in the order of versions.
+    format!("version/{space}/{kind}/{version:010}").into_bytes()
+}
+
+/// The row of an edit.
+pub(crate) fn diff_name(space: Uuid, number: u64) -> Vec<u8> {
+    format!("diff/{space}/{number:020}").into_bytes()
 }
 
 /// The row of a key.

@@ -67,6 +67,30 @@ mod tests {
     }
 
     #[test]
+    fn a_flipped_bit_or_anothers_place_opens_nothing() {
+        let sealer = Sealer::new(&[1; 32]);
+        let names: [&[u8]; 3] = [
+            b"sealed/s/vault/one",
+            b"sealed/s/vault/two",
+            b"sealed/t/vault/one",
+        ];
+        let stored = names.map(|name| sealer.seal(name, &[7; 32]).unwrap());
+        for (place, name) in names.iter().enumerate() {
+            for (from, value) in stored.iter().enumerate() {
+                assert_eq!(sealer.open(name, value).is_some(), from == place);
+            }
+        }
+        for bit in 0..stored[0].len() * 8 {
+            let mut flipped = stored[0].clone();
+            flipped[bit / 8] ^= 1 << (bit % 8);
+            assert_eq!(sealer.open(names[0], &flipped), None, "bit {bit}");
+        }
+        for length in 0..stored[0].len() {
+            assert_eq!(sealer.open(names[0], &stored[0][..length]), None);
+        }
+    }
+
+    #[test]
     fn two_seals_of_one_value_differ() {
         let sealer = Sealer::new(&[1; 32]);
         assert_ne!(sealer.seal(b"r", b"v"), sealer.seal(b"r", b"v"));

@@ -26,6 +26,9 @@ pub(crate) struct Args {
     name: String,
     /// The document, a JSON file.
     file: PathBuf,
+    /// Why, for `spaces history`.
+    #[arg(long, value_name = "TEXT", value_parser = reason)]
+    reason: Option<String>,
     /// Says what would change and changes nothing.
     #[arg(long)]
     dry_run: bool,
@@ -37,6 +40,8 @@ pub(crate) struct Args {
 pub(crate) struct Wanted {
     space: String,
     coordination: Box<RawValue>,
+    #[serde(default)]
+    reason: Option<String>,
     #[serde(default)]
     dry_run: bool,
 }
@@ -61,6 +66,7 @@ impl Args {
         let wanted = Wanted {
             space: self.name.clone(),
             coordination: document(&self.file)?,
+            reason: self.reason.clone(),
             dry_run: self.dry_run,
         };
         let answer = self.place.ask(NAME, &wanted)?;
@@ -107,11 +113,21 @@ pub(super) fn document(path: &Path) -> Result<Box<RawValue>, Stop> {
     RawValue::from_string(text).map_err(|error| refuse(format!("is not JSON: {error}")))
 }
 
+/// A reason as the configuration plane takes it too.
+fn reason(text: &str) -> Result<String, &'static str> {
+    match text.chars().count() {
+        1..=500 => Ok(text.to_owned()),
+        _ => Err("a reason has 1 to 500 characters"),
+    }
+}
+
 /// Judges it, and puts it in force.
 pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
+    let why = wanted.reason.as_deref().unwrap_or("spaces apply");
+    reason(why).map_err(|rule| No::Refused(format!("the reason: {rule}")))?;
     let mut registry = admin.registry().await;
     let rules = registry
-        .new_rules(&wanted.space, wanted.coordination.get())
+        .new_rules(&wanted.space, wanted.coordination.get(), why)
         .map_err(No::Refused)?;
     let changed = rules.change.is_some();
     if let Some(change) = rules.change.filter(|_| !wanted.dry_run) {

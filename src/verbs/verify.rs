@@ -10,6 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use interlock_actors::NodeClock;
 use interlock_actors::history;
 use interlock_actors::verify::{PARTS, Verified, verify};
 use interlock_domain::contact::Contact;
@@ -113,7 +114,7 @@ fn look(data: &Path, scratch: &Scratch, bytes: u64) -> Result<Found, Stop> {
     let log: Arc<dyn Log> = Arc::new(sled);
     whole(data, scratch, &*log)?;
     let secret = secret::look(data, &*log)?;
-    let registry = Registry::open(Arc::clone(&log), &secret)?;
+    let registry = Registry::open(Arc::clone(&log), &secret, NodeClock::system())?;
     let journal = log.journal_size();
     let verified = verify::<Contact>(&*log, &mut |part, so_far| {
         let entities: u64 = so_far.entities.iter().sum();

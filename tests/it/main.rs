@@ -11,6 +11,7 @@ mod linear;
 mod logs;
 mod ownership;
 mod pages;
+mod plane;
 mod races;
 mod rates;
 mod raw;
@@ -19,7 +20,7 @@ mod refusals;
 mod sdk;
 mod seeds;
 mod shutdown;
+mod signing;
 mod sync_proof;
 mod tls;
-
 mod verbs;

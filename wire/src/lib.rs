@@ -9,6 +9,7 @@ pub mod answer;
 pub mod clock;
 pub mod contact;
 pub mod json;
+pub mod plane;
 pub mod problem;
 pub mod profile;
 pub mod read;

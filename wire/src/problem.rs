@@ -85,6 +85,10 @@ codes! {
     UnderLegalHold = 409 "under_legal_hold" "A legal hold keeps it",
     /// The space has as many live legal holds as it may have.
     HoldsFull = 409 "legal_holds_full" "The space has no room for one more legal hold",
+    /// Another version of the document came in.
+    StaleVersion = 409 "stale_version" "The document has another version by now",
+    /// The edit is applied or rejected.
+    DiffClosed = 409 "diff_closed" "The edit is closed",
     /// The body is above its bound.
     TooLarge = 413 "payload_too_large" "The body is too large",
     /// The body is of a type or encoding that is not taken.

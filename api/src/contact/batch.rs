@@ -11,6 +11,7 @@ use interlock_domain::contact::policy::Policy;
 use interlock_domain::contact::reason::{Reason, Verdict};
 use interlock_domain::contact::reply::Reply;
 use interlock_domain::ids::{Id, IdStream};
+use interlock_domain::time::Timestamp;
 use interlock_wire::contact::check::{
     CheckBatchRequest, CheckRequest, CheckResult, Direction, write_batch,
 };
@@ -44,7 +45,7 @@ pub(crate) async fn post<D: Decider>(
     let batch: CheckBatchRequest<'_> = read::body(&body)?;
     let checks = &batch.checks.0;
     extract::take(&request, &caller, checks.len())?;
-    let commands = commands(&caller, key, &batch)?;
+    let commands = commands(&caller, key, &batch, (state.now)())?;
     let answers = decide(&state, &caller, commands, started, body.len()).await?;
     if answers
         .iter()
@@ -81,6 +82,7 @@ fn commands(
     caller: &Caller,
     key: Option<&str>,
     batch: &CheckBatchRequest<'_>,
+    now: Timestamp,
 ) -> Result<Vec<Command>, Failure> {
     let secret = caller.space.secret.prepared();
     let keyed = key.map(|key| Keyed {
@@ -96,7 +98,8 @@ fn commands(
             hash: keyed.hash(secret, caller.key.source.id, &place.to_be_bytes()),
             fingerprint,
         });
-        let body = command::check(caller, check).map_err(|failure| in_batch(failure, place))?;
+        let body = command::check(caller, check, now);
+        let body = body.map_err(|failure| in_batch(failure, place))?;
         commands.push(command::of(caller, Route::CheckBatch, receipt, body));
     }
     Ok(commands)

@@ -34,7 +34,7 @@ pub(crate) async fn post<D: Decider>(
     let secret = caller.space.secret.prepared();
     let receipt =
         key.map(|key| Keyed { route, key }.receipt(secret, caller.key.source.id, &[], &check));
-    let wanted = command::check(&caller, &check)?;
+    let wanted = command::check(&caller, &check, (state.now)())?;
     let wanted = command::of(&caller, Route::Check, receipt, wanted);
     let deadline = limits.check_deadline_ms;
     let reply = ask::one(&state, &caller, wanted, started, deadline, body.len()).await?;

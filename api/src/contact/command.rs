@@ -45,8 +45,12 @@ pub(crate) fn of(
     }
 }
 
-/// `check`.
-pub(crate) fn check(caller: &Caller, request: &CheckRequest<'_>) -> Result<Body, Failure> {
+/// `check`; `now` says which key signs.
+pub(crate) fn check(
+    caller: &Caller,
+    request: &CheckRequest<'_>,
+    now: Timestamp,
+) -> Result<Body, Failure> {
     let policy = &caller.space.policy;
     let secret = caller.space.secret.prepared();
     let effect = request.effect_key.as_ref().map(|key| EffectRef {
@@ -66,7 +70,7 @@ pub(crate) fn check(caller: &Caller, request: &CheckRequest<'_>) -> Result<Body,
         object: object.map(|object| identity::object(secret, object)),
         task: request.task.as_ref().map(|task| TaskId::of(task)),
         effect,
-        signer: caller.space.signing.number,
+        signer: caller.space.signing.signer(now).number,
     }))
 }
 

@@ -26,6 +26,8 @@ mod malformed;
 #[cfg(test)]
 mod messages;
 #[cfg(test)]
+mod no_plane;
+#[cfg(test)]
 mod node;
 #[cfg(test)]
 mod observed;

@@ -11,7 +11,7 @@ use interlock_api::directory::{
     Directory, Features, KeyEntry, Role, Scope, SourceEntry, SpaceEntry, SpaceSecret,
 };
 use interlock_api::limits::{ApiLimits, ListenOptions};
-use interlock_api::signing::SigningKeyOf;
+use interlock_api::signing::SigningKeys;
 use interlock_api::state::{AppState, BackInTime, Readiness, TestClock};
 use interlock_domain::contact::fixture;
 use interlock_domain::contact::name::SourceId;
@@ -20,6 +20,7 @@ use interlock_domain::time::Timestamp;
 use serde_json::{Value, json};
 
 use crate::client::{Answered, Client};
+use crate::no_plane::NoPlane;
 use crate::observed;
 use crate::world::World;
 
@@ -81,6 +82,7 @@ impl Node {
                 decider: world,
                 limits,
                 now: Arc::new(move || stamps.now()),
+                plane: Arc::new(NoPlane),
                 readiness: Arc::new(move || *readiness.lock().unwrap()),
                 metrics: Arc::new(observed::metrics),
                 test_clock: test_clock.then_some(clock),
@@ -218,7 +220,7 @@ fn directory() -> Directory {
             name: "acme".into(),
             features: Features { coordination },
             policy: Arc::clone(&policy),
-            signing: SigningKeyOf::new(SpaceSecret::new(&[secret; 32]).prepared(), 1),
+            signing: SigningKeys::first(SpaceSecret::new(&[secret; 32]).prepared(), Timestamp(0)),
             secret: SpaceSecret::new(&[secret; 32]),
             sources: Arc::new([]),
         });

@@ -1,7 +1,10 @@
-//! Rows T1 to T7, T9 and W14 to W16 over HTTP: contact tokens, and the keys that verify them.
+//! Rows T1 to T7, T9, T10 and W14 to W16 over HTTP: contact tokens, and the keys that verify them.
 
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use interlock_api::signing::{KeyTimes, SigningKeys};
+use interlock_domain::contact::fixture;
+use interlock_domain::time::Timestamp;
 use interlock_token::{
     Claims, Gateway, Identity, MemorySeen, Message, NotLetThrough, Refusal, keyed_hash,
 };
@@ -221,4 +224,53 @@ fn w14_w15_w16_the_keys_are_public() {
     }
     // The SDK sends its key there too.
     node.get(&keys(SPACE), Some("nonsense")).ok();
+}
+
+#[test]
+fn t10_which_key_signs_is_a_matter_of_time() {
+    let node = Node::start();
+    let times = |number, publish, signs, end: Option<i64>| KeyTimes {
+        number,
+        publish_at: Timestamp(1_000 * (NOW + publish)),
+        signs_from: Timestamp(1_000 * (NOW + signs)),
+        not_after: end.map(|end| Timestamp(1_000 * (NOW + end))),
+    };
+    let mut entry = (*node.directory.space(fixture::SPACE).unwrap()).clone();
+    let rows = [times(1, -90, -90, Some(4_325)), times(2, 0, 600, None)];
+    entry.signing = SigningKeys::new(entry.secret.prepared(), &rows);
+    node.directory.put_space(entry);
+    let signed = |node: &Node| {
+        let answer = node.check(&marketing("+5511922250001"));
+        let token = answer["contact_token"].as_str().expect("a token");
+        token.to_owned()
+    };
+    let states = |node: &Node| {
+        let document = node.get(&keys(SPACE), None).ok();
+        let keys = document["keys"].as_array().unwrap().clone();
+        let shown = keys
+            .iter()
+            .map(|key| key["status"].as_str().unwrap().to_owned());
+        shown.collect::<Vec<_>>()
+    };
+    let pass = |node: &Node, token: &str, after: i64| {
+        let answer = gateway(node).let_through(token, TO, NOW + after);
+        answer.map(|claims| claims.kid)
+    };
+    assert_eq!(states(&node), ["active", "active"]);
+    let before = signed(&node);
+    let old = pass(&node, &before, 0).expect("it is ours");
+    node.world.advance_s(599);
+    let last = signed(&node);
+    assert_eq!(pass(&node, &last, 599).expect("it is ours"), old);
+    node.world.advance_s(1);
+    assert_eq!(states(&node), ["retiring", "active"]);
+    assert_eq!(pass(&node, &last, 600).expect("signed before"), old);
+    let new = pass(&node, &signed(&node), 600).expect("it is ours");
+    assert_ne!(new, old);
+    node.world.advance_s(3_724);
+    assert_eq!(states(&node), ["retiring", "active"]);
+    node.world.advance_s(1);
+    assert_eq!(states(&node), ["active"]);
+    let refusal = gateway(&node).let_through(&last, TO, NOW + 4_325);
+    assert_eq!(refused(refusal), Refusal::UnknownKey);
 }

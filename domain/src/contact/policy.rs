@@ -6,10 +6,12 @@
 
 mod document;
 mod load;
+mod sensitive;
 
 use std::fmt::{Debug, Formatter};
 
 pub use load::{LoadError, Vault};
+pub use sensitive::{Sensitive, sensitive};
 
 use crate::contact::command::EffectKind;
 use crate::contact::name::{ChannelId, GatewayId, IntentId, PurposeId, ReasonId};

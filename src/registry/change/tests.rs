@@ -2,6 +2,8 @@
 
 use interlock_storage::{Commit, Log, MemoryLog};
 
+use interlock_actors::NodeClock;
+
 use super::*;
 use crate::registry::new_space::COORDINATION;
 use crate::secret;
@@ -23,11 +25,15 @@ fn space(name: &str) -> NewSpace {
     }
 }
 
+fn clock() -> NodeClock {
+    NodeClock::test(Timestamp(1_796_040_000_000))
+}
+
 impl Home {
     fn new() -> Self {
         let log = Arc::new(MemoryLog::new());
         let secret = secret::for_memory(&*log).unwrap();
-        let registry = Registry::open(log.clone(), &secret).unwrap();
+        let registry = Registry::open(log.clone(), &secret, clock()).unwrap();
         let mut home = Self {
             log,
             registry,
@@ -48,7 +54,7 @@ impl Home {
 
     /// As the next start would find it.
     fn again(&self) -> Registry {
-        Registry::open(self.log.clone(), &self.secret).unwrap()
+        Registry::open(self.log.clone(), &self.secret, clock()).unwrap()
     }
 }
 
@@ -103,15 +109,15 @@ fn a_revoked_key_stays_off() {
 #[test]
 fn rules_are_judged_whole_and_get_a_version() {
     let mut home = Home::new();
-    let same = home.registry.new_rules("one", "{}").unwrap();
+    let same = home.registry.new_rules("one", "{}", "a test").unwrap();
     assert!(same.change.is_none() && same.from_version == 1);
     let bad = r#"{"effects": {"effect_lease_s": 0}}"#;
-    let what = home.registry.new_rules("one", bad).unwrap_err();
+    let what = home.registry.new_rules("one", bad, "a test").unwrap_err();
     assert!(what.contains("effects.effect_lease_s"), "{what}");
     let twice = r#"{"effects": {"effect_lease_s": 1, "effect_lease_s": 2}}"#;
-    assert!(home.registry.new_rules("one", twice).is_err());
+    assert!(home.registry.new_rules("one", twice, "a test").is_err());
     let good = r#"{"effects": {"effect_lease_s": 5}}"#;
-    let rules = home.registry.new_rules("one", good).unwrap();
+    let rules = home.registry.new_rules("one", good, "a test").unwrap();
     assert_eq!(rules.differences[0].member, "effects");
     home.write(rules.change.unwrap());
     for registry in [&home.registry, &home.again()] {

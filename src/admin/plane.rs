@@ -1,0 +1,141 @@
+//! The configuration plane as the edge asks for it.
+//!
+//! Here: each step checked, durable and in force by the one way of [`Admin::write`], and the rows as
+//! the edge shows them. Not here: who may take a step (`registry::plane`). Called by the routes.
+
+use std::sync::Arc;
+
+use interlock_api::directory::Role;
+use interlock_api::plane::{
+    Approval, Asking, Diff, Difference, Document, Plane, Proposal, Refused, Who,
+};
+use interlock_domain::key::SpaceId;
+use interlock_domain::time::Timestamp;
+use interlock_wire::plane::{DiffState, DocumentKind};
+use tokio::sync::MutexGuard;
+use uuid::Uuid;
+
+use super::Admin;
+use crate::registry::plane::{Stepped, document, kind_of};
+use crate::registry::rows::{ApprovalRow, DiffRow, Ended};
+use crate::registry::{Known, Registry};
+
+impl Admin {
+    /// Makes a step durable and puts it in force.
+    async fn step(
+        &self,
+        mut registry: MutexGuard<'_, Registry>,
+        stepped: Stepped,
+    ) -> Result<Diff, Refused> {
+        let (change, row) = stepped?;
+        if let Some(change) = change {
+            let written = self.write(&mut registry, change).await;
+            written.map_err(|_| Refused::Unavailable)?;
+        }
+        show(&row)
+    }
+}
+
+impl Plane for Admin {
+    fn document(&self, space: SpaceId, kind: DocumentKind) -> Asking<'_, Document> {
+        Box::pin(async move {
+            let registry = self.registry().await;
+            let known = known(&registry, space)?;
+            let (version, value) = document(&known.row, kind);
+            let mut versions = known.documents.versions().rev();
+            let row = versions.find(|row| row.kind == kind.word() && row.version == version);
+            Ok(Document {
+                version,
+                text: value.to_string(),
+                since: row.map(|row| Timestamp(row.at)),
+            })
+        })
+    }
+
+    fn propose(&self, who: Who, wanted: Proposal) -> Asking<'_, Diff> {
+        Box::pin(async move {
+            let registry = self.registry().await;
+            let stepped = registry.propose(&who, &wanted);
+            self.step(registry, stepped).await
+        })
+    }
+
+    fn approve(&self, who: Who, diff: [u8; 16]) -> Asking<'_, Diff> {
+        Box::pin(async move {
+            let registry = self.registry().await;
+            let stepped = registry.approve(&who, Uuid::from_bytes(diff));
+            self.step(registry, stepped).await
+        })
+    }
+
+    fn reject(&self, who: Who, diff: [u8; 16]) -> Asking<'_, Diff> {
+        Box::pin(async move {
+            let registry = self.registry().await;
+            let stepped = registry.reject(&who, Uuid::from_bytes(diff));
+            self.step(registry, stepped).await
+        })
+    }
+
+    fn diffs(&self, space: SpaceId) -> Asking<'_, Vec<Diff>> {
+        Box::pin(async move {
+            let registry = self.registry().await;
+            let diffs = known(&registry, space)?.documents.diffs().rev();
+            diffs.map(show).collect()
+        })
+    }
+
+    fn diff(&self, space: SpaceId, diff: [u8; 16]) -> Asking<'_, Diff> {
+        Box::pin(async move {
+            let registry = self.registry().await;
+            show(known(&registry, space)?.diff(Uuid::from_bytes(diff))?)
+        })
+    }
+}
+
+fn known(registry: &Registry, space: SpaceId) -> Result<&Known, Refused> {
+    registry.known(space).ok_or(Refused::NotFound)
+}
+
+/// An edit as the edge shows it.
+fn show(row: &Arc<DiffRow>) -> Result<Diff, Refused> {
+    let ended = row.ended.as_ref();
+    let role = |name: &String| Role::from_name(name).ok_or(Refused::NotFound);
+    let approval = |one: &ApprovalRow| {
+        Ok(Approval {
+            role: role(&one.role)?,
+            key_id: one.key_id.clone(),
+            at: Timestamp(one.at),
+        })
+    };
+    let differences = row.differences.iter().map(|one| Difference {
+        member: one.member.clone(),
+        from: one.from.clone(),
+        to: one.to.clone(),
+    });
+    Ok(Diff {
+        id: *row.id.as_bytes(),
+        kind: kind_of(row)?,
+        state: match ended.map(|ended| ended.state) {
+            None => DiffState::Open,
+            Some(Ended::Applied) => DiffState::Applied,
+            Some(Ended::Rejected) => DiffState::Rejected,
+            Some(Ended::Superseded) => DiffState::Superseded,
+        },
+        from_version: row.from_version,
+        version: ended.and_then(|ended| ended.version),
+        reason: row.reason.clone(),
+        proposed_by: row.proposed_by.clone(),
+        proposed_at: Timestamp(row.proposed_at),
+        differences: differences.collect(),
+        differences_count: row.differences_count,
+        sensitive: row.sensitive.clone(),
+        needs: row.needs.iter().map(role).collect::<Result<_, _>>()?,
+        approvals: row
+            .approvals
+            .iter()
+            .map(approval)
+            .collect::<Result<_, _>>()?,
+        closed_at: ended.map(|ended| Timestamp(ended.at)),
+        closed_by: ended.and_then(|ended| ended.by.clone()),
+    })
+}

@@ -1,0 +1,293 @@
+//! The configuration plane over HTTP: documents, edits, agreements, and what is in force then.
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Setup};
+use crate::verbs::{facts, verb};
+
+const SEED: &str = include_str!("../conformance/space.json");
+const AGENT: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+/// With the roles `analysis`, `security` and `integration`.
+const CONSOLE: &str = "nia_sk_test_br1_conformance_d_rolesecret000001";
+const SPACE: &str = "0192f5a0-0000-7000-8000-00000000a004";
+const NOON: &str = "2026-01-05T12:00:00Z";
+const CHECK: &str = "/v1/coordination/check";
+const DIFFS: &str = "/v1/config/diffs";
+
+fn path(kind: &str) -> String {
+    format!("/v1/config/{kind}?space_id={SPACE}")
+}
+
+fn document(server: &Server, kind: &str) -> Value {
+    let answer = server.get(&path(kind), CONSOLE);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
+}
+
+fn proposed(server: &Server, kind: &str, document: &Value) -> Value {
+    let body = json!({
+        "space_id": SPACE, "type": kind, "document": document, "reason": "a test",
+    });
+    let answer = server.post(DIFFS, CONSOLE, &body);
+    assert_eq!(answer.status, 201, "{answer:?}");
+    answer.json()
+}
+
+fn step(diff: &Value, word: &str) -> String {
+    format!(
+        "{DIFFS}/{}/{word}",
+        diff["diff_id"].as_str().expect("an id")
+    )
+}
+
+fn ask(server: &Server, value: &str) -> (u16, Value) {
+    let answer = server.post(
+        CHECK,
+        AGENT,
+        &json!({
+            "agent": "closing", "intent": "follow_up", "direction": "outbound",
+            "purpose": "marketing", "channel": "whatsapp",
+            "subject": {"type": "phone_e164", "value": value},
+        }),
+    );
+    (answer.status, answer.json())
+}
+
+/// A key of a source of its own, with these roles.
+fn key(setup: &Setup, roles: &[&str]) -> String {
+    let mut words = vec![
+        "keys",
+        "create",
+        "--space",
+        SPACE,
+        "--source",
+        "people",
+        "--new-source",
+    ];
+    for role in roles {
+        words.extend(["--role", role]);
+    }
+    let made = facts(setup, &words);
+    made["key"].as_str().expect("a key").to_owned()
+}
+
+fn started(shards: u16) -> (Server, Setup) {
+    let setup = Setup::new().seed(SEED).shards(shards).test_clock(NOON);
+    let server = setup.start();
+    (server, setup)
+}
+
+#[test]
+fn an_agreed_edit_is_in_force_on_every_shard_and_each_record_names_its_version() {
+    let (server, setup) = started(2);
+    let security = key(&setup, &["security"]);
+    let before = document(&server, "coordination");
+    assert_eq!(
+        (&before["version"], &before["role"]),
+        (&json!(1), &json!("integration"))
+    );
+    assert_eq!(before["since"], NOON);
+    let (_, old) = ask(&server, "+5511922250001");
+    assert_eq!(old["decision"], "allow");
+    let mut rules = before["document"].clone();
+    rules["purposes"]["marketing"]["budget"]["limit"] = json!(1);
+    let diff = proposed(&server, "coordination", &rules);
+    assert_eq!(diff["needs"], json!(["integration", "security"]));
+    assert_eq!(diff["missing"], diff["needs"]);
+    assert_eq!(
+        diff["differences"][0],
+        json!({"member": "purposes.marketing.budget.limit", "from": "3", "to": "1"})
+    );
+    let half = server.post(&step(&diff, "approve"), CONSOLE, &json!({}));
+    assert_eq!((half.status, &half.json()["state"]), (200, &json!("open")));
+    let twice = server.post(&step(&diff, "approve"), CONSOLE, &json!({}));
+    assert_eq!(twice.status, 403, "{twice:?}");
+    // Nothing of it is in force yet, and a kill forgets none of it.
+    let server = server.kill().start();
+    assert_eq!(
+        ask(&server, "+5511922250002").1["contact_budget"]["marketing"]["remaining"],
+        2
+    );
+    let whole = server.post(&step(&diff, "approve"), &security, &json!({}));
+    assert_eq!(whole.status, 200, "{whole:?}");
+    let applied = whole.json();
+    assert_eq!(
+        (&applied["state"], &applied["version"]),
+        (&json!("applied"), &json!(2))
+    );
+    assert_eq!(applied["approvals"].as_array().map(Vec::len), Some(2));
+    // Every customer, on whichever shard, from the next check on.
+    for number in 0..40 {
+        let (_, answer) = ask(&server, &format!("+55119222510{number:02}"));
+        assert_eq!(
+            answer["contact_budget"]["marketing"]["remaining"], 0,
+            "{answer}"
+        );
+    }
+    let (_, new) = ask(&server, "+5511922250001");
+    assert_eq!(
+        (&new["decision"], &new["reasons"]),
+        (&json!("deny"), &json!(["budget_exhausted"]))
+    );
+    let version = |answer: &Value| {
+        let id = answer["decision_id"].as_str().expect("an id");
+        let explained = facts(&setup, &["explain", id]);
+        explained["rules_version"].clone()
+    };
+    assert_eq!((version(&old), version(&new)), (json!(1), json!(2)));
+    let again = server.post(&step(&diff, "approve"), &security, &json!({}));
+    assert_eq!(again.json(), applied, "a repeat");
+    let read = server.get(
+        &format!("{DIFFS}/{}", diff["diff_id"].as_str().unwrap_or_default()),
+        CONSOLE,
+    );
+    assert_eq!(read.json(), applied);
+    let history = facts(&setup, &["spaces", "history", "conformance"]);
+    let last = &history["versions"][0];
+    assert_eq!(
+        (&last["kind"], &last["version"], &last["reason"]),
+        (&json!("coordination"), &json!(2), &json!("a test"))
+    );
+    assert_eq!(last["by"], "d", "the key's id");
+}
+
+#[test]
+fn a_space_stops_and_begins_to_coordinate_without_a_restart() {
+    let (server, setup) = started(1);
+    let security = key(&setup, &["security"]);
+    assert_eq!(
+        document(&server, "features")["document"],
+        json!({"enabled": ["coordination"]})
+    );
+    let switch = |enabled: Value| {
+        let diff = proposed(&server, "features", &json!({ "enabled": enabled }));
+        assert_eq!(diff["needs"], json!(["security"]));
+        let answer = server.post(&step(&diff, "approve"), &security, &json!({}));
+        assert_eq!(answer.json()["state"], "applied");
+    };
+    switch(json!([]));
+    let keys = format!("/.well-known/niadra-contact-keys.json?space={SPACE}");
+    assert_eq!(ask(&server, "+5511922250001").0, 404);
+    assert_eq!(server.get(&keys, AGENT).status, 404);
+    assert_eq!(
+        server
+            .post("/v1/coordination/claims", AGENT, &json!({}))
+            .status,
+        404
+    );
+    assert_eq!(
+        server.get("/v1/sdk/profile", AGENT).json()["features"],
+        json!([])
+    );
+    switch(json!(["coordination"]));
+    assert_eq!(ask(&server, "+5511922250001").0, 200);
+    assert_eq!(document(&server, "features")["version"], 3);
+}
+
+#[test]
+fn b11_an_edit_is_refused_where_its_member_or_the_key_is_wrong() {
+    let (server, setup) = started(1);
+    let analysis = key(&setup, &["analysis"]);
+    let integration = key(&setup, &["integration"]);
+    let body = |kind: &str, document: Value| json!({"space_id": SPACE, "type": kind, "document": document, "reason": "a test"});
+    let refused = |key: &str, body: &Value, status: u16, code: &str| {
+        let answer = server.post(DIFFS, key, body);
+        assert_eq!(answer.status, status, "{answer:?}");
+        assert_eq!(answer.json()["code"], code);
+        answer.json()["detail"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    let slices = json!({"purposes": {"collection": {"fails": "closed", "budget":
+        {"limit": 4, "per_hours": 24, "slices": [
+            {"intent": "a", "limit": 2}, {"intent": "b", "limit": 3}]}}}});
+    let detail = refused(CONSOLE, &body("coordination", slices), 422, "invalid_input");
+    assert!(
+        detail.contains("document.purposes.collection.budget"),
+        "{detail}"
+    );
+    let detail = refused(
+        CONSOLE,
+        &body("features", json!({"enabled": ["x"]})),
+        422,
+        "invalid_input",
+    );
+    assert!(detail.contains("document.enabled[0]"), "{detail}");
+    refused(CONSOLE, &body("rules", json!({})), 422, "invalid_input");
+    refused(CONSOLE, &body("features", json!([])), 422, "invalid_input");
+    let mut elsewhere = body("features", json!({"enabled": []}));
+    elsewhere["space_id"] = json!("0192f5a0-0000-7000-8000-00000000a005");
+    refused(CONSOLE, &elsewhere, 404, "not_found");
+    for (key, kind) in [
+        (AGENT, "features"),
+        (&*analysis, "coordination"),
+        (&*integration, "features"),
+    ] {
+        let document = match kind {
+            "features" => json!({"enabled": []}),
+            _ => json!({}),
+        };
+        refused(key, &body(kind, document), 403, "forbidden");
+    }
+    assert_eq!(server.post(DIFFS, "nobody", &json!({})).status, 401);
+    assert_eq!(server.get(&path("features"), AGENT).status, 403);
+    assert_eq!(server.get(&path("features"), &analysis).status, 200);
+    assert_eq!(server.get(&path("reports"), &analysis).status, 404);
+    assert_eq!(
+        server.get("/v1/config/features?space_id=x", CONSOLE).status,
+        422
+    );
+    let other = "/v1/config/features?space_id=0192f5a0-0000-7000-8000-00000000a005";
+    assert_eq!(server.get(other, CONSOLE).status, 404);
+}
+
+#[test]
+fn of_two_edits_of_one_version_the_second_is_too_late() {
+    let (server, setup) = started(1);
+    let analysis = key(&setup, &["analysis"]);
+    let integration = key(&setup, &["integration"]);
+    let rules = document(&server, "coordination")["document"].clone();
+    let edit = |hours: u32| {
+        let mut rules = rules.clone();
+        rules["channels"]["sms"] = json!({ "free_form_hours": hours });
+        proposed(&server, "coordination", &rules)
+    };
+    let (first, second) = (edit(1), edit(2));
+    assert_eq!(first["needs"], json!(["integration"]));
+    let approve = |diff: &Value| server.post(&step(diff, "approve"), &integration, &json!({}));
+    assert_eq!(approve(&first).json()["state"], "applied");
+    let late = approve(&second);
+    assert_eq!(
+        (late.status, &late.json()["code"]),
+        (409, &json!("stale_version"))
+    );
+    let third = edit(3);
+    let turned = server.post(&step(&third, "reject"), &integration, &json!({}));
+    assert_eq!(turned.json()["state"], "rejected");
+    let closed = approve(&third);
+    assert_eq!(
+        (closed.status, &closed.json()["code"]),
+        (409, &json!("diff_closed"))
+    );
+    let listed = server
+        .get(&format!("{DIFFS}?space_id={SPACE}"), &analysis)
+        .json();
+    let states: Vec<&Value> = listed["items"]
+        .as_array()
+        .expect("a list")
+        .iter()
+        .map(|one| &one["state"])
+        .collect();
+    assert_eq!(states, ["rejected", "superseded", "applied"]);
+    let unknown = format!("{DIFFS}/0192f5a0-0000-7000-8000-00000000a005/approve");
+    assert_eq!(server.post(&unknown, CONSOLE, &json!({})).status, 404);
+    assert_eq!(
+        server
+            .post(&format!("{DIFFS}/x/approve"), CONSOLE, &json!({}))
+            .status,
+        404
+    );
+    let said = verb(&setup, &["spaces", "history", "conformance"]).done();
+    assert!(said.contains("a test"), "{said}");
+}
