@@ -149,6 +149,25 @@ pub fn administering(
     Ok(caller)
 }
 
+/// Who reads counts and reports: a key with the role `analysis` or `security`. It counts one command
+/// of the key's rate.
+///
+/// # Errors
+/// 401, 403, 404 or 429, in this order.
+pub fn analysing(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
+    let caller = caller(request, directory)?;
+    let roles = [Role::Analysis, Role::Security];
+    if !roles.iter().any(|role| caller.key.has_role(*role)) {
+        return Err(Failure::new(
+            Code::Forbidden,
+            "the key has neither the role `analysis` nor `security`; use a key that has one",
+        ));
+    }
+    has_coordination(&caller)?;
+    take(request, &caller, 1)?;
+    Ok(caller)
+}
+
 /// Refuses a space that does not coordinate.
 ///
 /// # Errors

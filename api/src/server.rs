@@ -9,12 +9,14 @@ use std::time::Duration;
 use actix_web::body::BoxBody;
 use actix_web::dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::http::KeepAlive;
-use actix_web::{App, Error, HttpResponse, HttpServer, middleware, web};
+use actix_web::{App, Error, HttpResponse, HttpServer, middleware, rt, web};
 use interlock_wire::problem::Code;
 
+use crate::analysis::runs;
 use crate::body_budget::BodyBudget;
 use crate::contact::{
     batch, check, claims, context, declare, effects, forget, legal_holds, messages, planned,
+    reports,
 };
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
@@ -46,6 +48,8 @@ where
         state: web::Data::new(state),
         access_log: options.access_log,
     };
+    // It waits until the node is ready, and ends with the system that runs the server.
+    drop(rt::spawn(runs::resume(shared.state.clone())));
     let app = move || app(&shared);
     if let Some(tls) = &options.tls {
         return secure::server(app, options, tls);
@@ -122,6 +126,7 @@ where
 {
     config.app_data(state.clone());
     documents_of_spaces::<D>(config);
+    counts::<D>(config);
     let mut add = |path: &str, route: actix_web::Route| {
         let resource = web::resource(path).route(route);
         config.service(resource.default_service(web::to(wrong_method)));
@@ -171,9 +176,6 @@ where
     for (method, path) in planned::COORDINATE {
         add(path, web::method(method).to(planned::coordinating::<D>));
     }
-    for (method, path) in planned::ANALYSIS {
-        add(path, web::method(method).to(planned::analysing::<D>));
-    }
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
         config.service(
@@ -206,6 +208,23 @@ where
     add(web::resource(reject).route(web::post().to(documents::reject::<D>)));
     let document = "/v1/config/{type}";
     add(web::resource(document).route(web::get().to(documents::document::<D>)));
+}
+
+/// What is counted over many decisions.
+fn counts<D>(config: &mut web::ServiceConfig)
+where
+    D: Decider,
+{
+    let mut add = |path: &str, route: actix_web::Route| {
+        let resource = web::resource(path).route(route);
+        config.service(resource.default_service(web::to(wrong_method)));
+    };
+    let shadow = "/v1/coordination/shadow";
+    add(shadow, web::post().to(reports::shadow::<D>));
+    let list = "/v1/coordination/reports";
+    add(list, web::get().to(reports::list::<D>));
+    let overview = "/v1/coordination/overview";
+    add(overview, web::get().to(reports::overview::<D>));
 }
 
 async fn not_found() -> Result<HttpResponse, Failure> {

@@ -19,6 +19,8 @@ mod declare_effect;
 pub mod directory;
 pub mod effect;
 mod end_commitment;
+mod end_observation;
+mod end_report;
 pub mod entity;
 pub mod erasure;
 pub mod event;
@@ -28,12 +30,14 @@ mod find_hold;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
 mod forget_customer;
+pub mod holdings;
 pub mod legal_hold;
 mod lift_suppression;
 mod lock_task;
 mod make_commitment;
 pub mod name;
 pub mod note;
+mod note_message;
 pub mod notice;
 pub mod object;
 mod observe_message;
@@ -41,16 +45,21 @@ mod observe_owner;
 mod place_hold;
 pub mod policy;
 mod read_feed;
+mod read_reports;
 pub mod reason;
 mod rebind;
 pub mod receipt;
 mod release_claim;
 mod release_hold;
 pub mod reply;
+pub mod reports;
+mod request_report;
 mod reserve_effect;
 mod settle_effect;
+pub mod shadow;
 mod show;
 pub mod suppression;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod text;
@@ -73,6 +82,7 @@ use crate::contact::object::Object;
 use crate::contact::policy::Policy;
 use crate::contact::receipt::Receipt;
 use crate::contact::reply::Reply;
+use crate::contact::reports::Reports;
 use crate::ids::{Id, IdStream};
 use crate::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
 use crate::machine::{Broken, Context, Decision, Entities, Machine, Sweep, Undecided};
@@ -102,11 +112,8 @@ impl Machine for Contact {
     fn keys(command: &Command) -> KeyList {
         let named = |kind, hash: KeyHash| key(command.space, kind, hash);
         let mut keys = KeyList::new();
-        keys.extend(
-            command
-                .receipt
-                .map(|known| named(Kind::Receipt, known.hash)),
-        );
+        let receipt = command.receipt;
+        keys.extend(receipt.map(|known| named(Kind::Receipt, known.hash)));
         match &command.body {
             Body::Check(check) => {
                 keys.extend(check.effect.map(|effect| named(Kind::Effect, effect.hash)));
@@ -160,6 +167,16 @@ impl Machine for Contact {
                 keys.push(holds_key(command.space));
             }
             Body::FindHold(_) => keys.push(holds_key(command.space)),
+            // The receipt is enough of a key: the customer may be a busy one.
+            Body::NoteMessage(_) if command.receipt.is_some() => {}
+            Body::NoteMessage(note) => keys.push(named(Kind::Customer, note.customer)),
+            Body::EndObservation(end) => {
+                keys.push(row_key(command.space, end.new_id));
+                keys.push(end.target.key(command.space));
+            }
+            Body::RequestReport(_) | Body::EndReport(_) | Body::ReadReports(_) => {
+                keys.push(reports::reports_key(command.space));
+            }
         }
         keys
     }
@@ -249,6 +266,11 @@ impl Machine for Contact {
             Body::ReleaseHold(body) => release_hold::decide(entities, command, body, context),
             Body::FindHold(body) => find_hold::decide(entities, command, body),
             Body::ReadFeed => read_feed::decide(entities, command),
+            Body::NoteMessage(body) => note_message::decide(command, body, context.now),
+            Body::EndObservation(body) => end_observation::decide(entities, command, body, context),
+            Body::RequestReport(body) => request_report::decide(entities, command, *body, context),
+            Body::EndReport(body) => end_report::decide(entities, command, body, context.now),
+            Body::ReadReports(body) => read_reports::decide(entities, command, *body),
         };
         receipt::keep(&mut decision, command, context.policy, context.now);
         decision
@@ -263,7 +285,8 @@ impl Machine for Contact {
             Kind::Directory => ContactEntity::Directory(Box::new(DirectoryRow::EMPTY)),
             Kind::Holds => ContactEntity::Holds(Box::<Holds>::default()),
             Kind::Feed => ContactEntity::Feed(Feed::default()),
-            Kind::Handoff | Kind::SpaceBudget | Kind::Reports => {
+            Kind::Reports => ContactEntity::Reports(Box::<Reports>::default()),
+            Kind::Handoff | Kind::SpaceBudget => {
                 unreachable!("no command touches a {}", kind.name())
             }
         }
@@ -308,6 +331,8 @@ impl Machine for Contact {
             (ContactEntity::Holds(holds), Event::HoldPlaced(hold)) => holds.place(hold),
             (ContactEntity::Holds(holds), Event::HoldReleased(event)) => holds.release(event),
             (ContactEntity::Feed(feed), Event::FeedMoved(moved)) => *feed = *moved,
+            (ContactEntity::Reports(known), Event::RunRequested(event)) => known.request(event),
+            (ContactEntity::Reports(known), Event::RunEnded(event)) => known.end(event),
             (
                 ContactEntity::Effect(_)
                 | ContactEntity::Customer(_)
@@ -315,7 +340,8 @@ impl Machine for Contact {
                 | ContactEntity::Receipt(_)
                 | ContactEntity::Directory(_)
                 | ContactEntity::Holds(_)
-                | ContactEntity::Feed(_),
+                | ContactEntity::Feed(_)
+                | ContactEntity::Reports(_),
                 _,
             ) => unreachable!("an event of another kind of entity"),
         }
@@ -339,6 +365,7 @@ impl Machine for Contact {
             ContactEntity::Directory(row) => Some(row.until),
             ContactEntity::Holds(holds) => holds.due(),
             ContactEntity::Feed(_) => None,
+            ContactEntity::Reports(reports) => reports.due(),
         }
     }
 
@@ -358,6 +385,7 @@ impl Machine for Contact {
             ContactEntity::Receipt(_) | ContactEntity::Directory(_) | ContactEntity::Feed(_) => {
                 Ok(())
             }
+            ContactEntity::Reports(reports) => reports.check(),
         }
     }
 
@@ -396,7 +424,12 @@ impl Machine for Contact {
             | Body::PlaceHold(_)
             | Body::ReleaseHold(_)
             | Body::FindHold(_)
-            | Body::ReadFeed => None,
+            | Body::ReadFeed
+            | Body::NoteMessage(_)
+            | Body::EndObservation(_)
+            | Body::RequestReport(_)
+            | Body::EndReport(_)
+            | Body::ReadReports(_) => None,
         }
     }
 

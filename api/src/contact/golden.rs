@@ -188,6 +188,10 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
             201
         }
         Reply::Observed
+        | Reply::ObservedAgain
+        | Reply::RunAsked(_)
+        | Reply::RunEnded
+        | Reply::Runs(_)
         | Reply::Found(_)
         | Reply::HoldFound(_)
         | Reply::Moved

@@ -44,6 +44,10 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         | Reply::Effect(_)
         | Reply::Declared(_)
         | Reply::Observed
+        | Reply::ObservedAgain
+        | Reply::RunAsked(_)
+        | Reply::RunEnded
+        | Reply::Runs(_)
         | Reply::Claim(_)
         | Reply::Found(_)
         | Reply::Advice(_)

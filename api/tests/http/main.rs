@@ -36,6 +36,8 @@ mod privacy;
 #[cfg(test)]
 mod rates;
 #[cfg(test)]
+mod reports;
+#[cfg(test)]
 mod tokens;
 #[cfg(test)]
 mod wire;

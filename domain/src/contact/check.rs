@@ -16,7 +16,7 @@ use crate::contact::customer::UNSLICED;
 use crate::contact::effect::Standing;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::{ContactCounted, Event};
-use crate::contact::note::{Note, Noted};
+use crate::contact::note::{Mark, Note, Noted};
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Verdict};
 use crate::contact::reply::{CheckReply, EffectView, EffectViewState, Member, Reply};
@@ -142,6 +142,8 @@ fn answer(
     events: Events<Event>,
 ) -> Decision<Contact> {
     let check = sight.check;
+    let counts = |(_, event): &(_, Event)| matches!(event, Event::ContactCounted(_));
+    let mark = events.iter().any(counts).then_some(Mark::ContactReserved);
     let note = Note {
         facts: facts::compared(sight, &reply),
         route: command.route,
@@ -152,6 +154,7 @@ fn answer(
         purpose: Some(check.purpose),
         channel: check.channel,
         direction: Some(check.direction),
+        mark,
     };
     Decision {
         events,

@@ -18,7 +18,7 @@ use crate::machine::Broken;
 use crate::time::Timestamp;
 
 /// What a claim is. Stored: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ClaimKind {
     /// The holder answers for the target.
     Owner,
@@ -41,7 +41,7 @@ impl ClaimKind {
 }
 
 /// The way a claim came. Stored: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ClaimVia {
     /// Somebody declared it.
     Declaration,

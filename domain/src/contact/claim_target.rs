@@ -79,9 +79,14 @@ pub(super) fn decide(
         accepted.named(),
         now,
     );
+    let other = |claim: &Claim| claim.is_live(now) && claim.holder != wanted.holder;
+    let overlaps = own.is_none() && known.iter().any(other);
     Decision {
         events,
-        ..answer::stands(command, &accepted, Noted::Accepted)
+        ..answer::beside(
+            answer::stands(command, &accepted, Noted::Accepted),
+            overlaps,
+        )
     }
 }
 

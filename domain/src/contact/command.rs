@@ -5,7 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contact::claim::ClaimKind;
+use crate::contact::claim::{ClaimKind, ClaimVia};
 use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
 use crate::contact::legal_hold::HoldTarget;
@@ -80,6 +80,16 @@ pub enum Body {
     FindHold(FindHold),
     /// How far the suppression list is (§15).
     ReadFeed,
+    /// A message to a customer went (§18).
+    NoteMessage(NoteMessage),
+    /// A mapped event ends what its source said about a target (§9).
+    EndObservation(EndObservation),
+    /// A shadow run is asked for (§18).
+    RequestReport(RequestReport),
+    /// A shadow run came to its end (§18).
+    EndReport(EndReport),
+    /// A page of the shadow runs of a space (§18).
+    ReadReports(ReadReports),
 }
 
 /// The route a command came by (`docs/spec/contact.md` §21). Stored: append only.
@@ -113,6 +123,10 @@ pub enum Route {
     Suppressions,
     /// `POST /v1/operator/suppressions`.
     PeoplesSuppressions,
+    /// `POST /v1/coordination/shadow`, and what becomes of the run.
+    Shadow,
+    /// `GET /v1/coordination/reports`.
+    Reports,
 }
 
 /// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
@@ -355,6 +369,69 @@ pub struct ObserveOwner {
     pub claim: ClaimTarget,
     /// When it was so, as told; `None`: now. Never taken as later than now.
     pub observed_at: Option<Timestamp>,
+    /// [`ClaimVia::Worker`] or [`ClaimVia::Mapping`].
+    pub via: ClaimVia,
+}
+
+/// A mapped event ends what its source said about a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndObservation {
+    /// What it is about.
+    pub target: Target,
+    /// The ownership source's name.
+    pub source: Text,
+    /// When it was so, as told; `None`: now. Never taken as later than now.
+    pub observed_at: Option<Timestamp>,
+    /// The id an end gets that came before what it ends; see [`ClaimTarget::new_id`].
+    pub new_id: Id,
+}
+
+/// A message to a customer went. It changes nothing; reports read its note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteMessage {
+    /// To whom.
+    pub customer: KeyHash,
+    /// On which channel; `None`: on one that the space does not declare.
+    pub channel: Option<ChannelId>,
+    /// Who wrote it.
+    pub agent: AgentId,
+    /// The agent's name, when it is short and that of a program.
+    pub name: Option<Text>,
+    /// Why, as far as it is told.
+    pub purpose: Option<PurposeId>,
+    /// The step it was, as far as it is told.
+    pub intent: Option<IntentId>,
+    /// The token it went with.
+    pub jti: Option<Id>,
+    /// When it was written, as told; never taken as later than now.
+    pub occurred_at: Timestamp,
+    /// It is an approved template.
+    pub template: bool,
+}
+
+/// A shadow run is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestReport {
+    /// How many days of messages it looks at, 1 to 90.
+    pub days: u8,
+}
+
+/// A shadow run came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndReport {
+    /// Which.
+    pub id: Id,
+    /// What it found, at most `reports::SUMMARY_BYTES_MAX` bytes; `None`: it failed.
+    pub summary: Option<Vec<u8>>,
+}
+
+/// A page of the shadow runs of a space, newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadReports {
+    /// Only those asked for before the one of this number.
+    pub before: Option<u32>,
+    /// How many at most, 1 or more.
+    pub limit: usize,
 }
 
 /// Somebody takes one task of an object.

@@ -1,7 +1,7 @@
 //! The state of one entity, of any kind.
 //!
 //! Here: the enum and how an entity is taken out of it. Not here: what each kind is (`customer`,
-//! `object`, `effect`, `receipt`, `directory`, `legal_hold`).
+//! `object`, `effect`, `receipt`, `directory`, `legal_hold`, `reports`).
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,7 @@ use crate::contact::feed::Feed;
 use crate::contact::legal_hold::Holds;
 use crate::contact::object::Object;
 use crate::contact::receipt::Receipt;
+use crate::contact::reports::Reports;
 
 /// One entity. Effects are the many, so they stand in line; the others are boxed, so that an
 /// effect costs no more than itself. Stored: append only.
@@ -32,6 +33,8 @@ pub enum ContactEntity {
     Holds(Box<Holds>),
     /// How far the suppression list is.
     Feed(Feed),
+    /// The shadow runs of a space.
+    Reports(Box<Reports>),
 }
 
 impl ContactEntity {
@@ -45,7 +48,8 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Holds(_)
-            | Self::Feed(_) => None,
+            | Self::Feed(_)
+            | Self::Reports(_) => None,
         }
     }
 
@@ -59,7 +63,8 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Holds(_)
-            | Self::Feed(_) => None,
+            | Self::Feed(_)
+            | Self::Reports(_) => None,
         }
     }
 
@@ -73,7 +78,8 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Holds(_)
-            | Self::Feed(_) => None,
+            | Self::Feed(_)
+            | Self::Reports(_) => None,
         }
     }
 
@@ -87,7 +93,8 @@ impl ContactEntity {
             | Self::Object(_)
             | Self::Directory(_)
             | Self::Holds(_)
-            | Self::Feed(_) => None,
+            | Self::Feed(_)
+            | Self::Reports(_) => None,
         }
     }
 
@@ -101,7 +108,8 @@ impl ContactEntity {
             | Self::Object(_)
             | Self::Receipt(_)
             | Self::Holds(_)
-            | Self::Feed(_) => None,
+            | Self::Feed(_)
+            | Self::Reports(_) => None,
         }
     }
 
@@ -115,7 +123,8 @@ impl ContactEntity {
             | Self::Object(_)
             | Self::Receipt(_)
             | Self::Directory(_)
-            | Self::Feed(_) => None,
+            | Self::Feed(_)
+            | Self::Reports(_) => None,
         }
     }
 
@@ -129,7 +138,23 @@ impl ContactEntity {
             | Self::Object(_)
             | Self::Receipt(_)
             | Self::Directory(_)
-            | Self::Holds(_) => None,
+            | Self::Holds(_)
+            | Self::Reports(_) => None,
+        }
+    }
+
+    /// The shadow runs, if it is them.
+    #[must_use]
+    pub fn as_reports(&self) -> Option<&Reports> {
+        match self {
+            Self::Reports(reports) => Some(reports),
+            Self::Effect(_)
+            | Self::Customer(_)
+            | Self::Object(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_)
+            | Self::Feed(_) => None,
         }
     }
 
@@ -143,7 +168,8 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Holds(_)
-            | Self::Feed(_) => &[],
+            | Self::Feed(_)
+            | Self::Reports(_) => &[],
         }
     }
 
@@ -157,7 +183,8 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Holds(_)
-            | Self::Feed(_) => &[],
+            | Self::Feed(_)
+            | Self::Reports(_) => &[],
         }
     }
 }

@@ -61,6 +61,10 @@ pub enum Event {
     HoldReleased(HoldReleased),
     /// Entries of the suppression list changed: the number of the newest change.
     FeedMoved(Feed),
+    /// A shadow run was asked for.
+    RunRequested(RunRequested),
+    /// A shadow run came to its end.
+    RunEnded(Box<RunEnded>),
 }
 
 /// A customer was erased.
@@ -97,6 +101,28 @@ pub struct HoldReleased {
     pub id: Id,
     /// When.
     pub at: Timestamp,
+}
+
+/// A shadow run was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRequested {
+    /// Its id.
+    pub id: Id,
+    /// How many days it looks at.
+    pub days: u8,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A shadow run came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// Which.
+    pub id: Id,
+    /// When.
+    pub at: Timestamp,
+    /// What it found; `None`: it failed.
+    pub summary: Option<Vec<u8>>,
 }
 
 /// An offer stands otherwise.

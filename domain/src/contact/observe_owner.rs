@@ -48,7 +48,7 @@ pub(super) fn decide(
     let accepted = Claim {
         level: level.clone(),
         rank,
-        via: ClaimVia::Worker,
+        via: observe.via,
         until: now.plus_s(i64::from(lease_s)),
         epoch: view.next_version,
         observed_at,
@@ -64,8 +64,17 @@ pub(super) fn decide(
         accepted.named(),
         now,
     );
+    let goes_on = before.is_some_and(|before| before.holder == seen.holder);
+    let replaced = before.map(|before| before.id);
+    let other = |claim: &Claim| {
+        claim.is_live(now) && claim.holder != seen.holder && Some(claim.id) != replaced
+    };
+    let overlaps = !goes_on && known.iter().any(other);
     Decision {
         events,
-        ..answer::stands(command, &accepted, Noted::Accepted)
+        ..answer::beside(
+            answer::stands(command, &accepted, Noted::Accepted),
+            overlaps,
+        )
     }
 }

@@ -142,7 +142,7 @@ pub struct OwnershipSource {
 }
 
 /// What a holder is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HolderKind {
     /// A program.

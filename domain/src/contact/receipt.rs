@@ -172,9 +172,11 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::DeclareEffect(_)
         | Body::LiftSuppression(_)
         | Body::EndCommitment(_)
-        | Body::ReleaseClaim(_)
         | Body::ForgetCustomer(_)
-        | Body::ReleaseHold(_) => true,
+        | Body::ReleaseHold(_)
+        | Body::EndObservation(_)
+        | Body::EndReport(_)
+        | Body::ReleaseClaim(_) => true,
         Body::Check(_)
         | Body::ReserveEffect(_)
         | Body::DeclareContactMade(_)
@@ -189,7 +191,10 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::Show(_)
         | Body::PlaceHold(_)
         | Body::FindHold(_)
-        | Body::ReadFeed => false,
+        | Body::ReadFeed
+        | Body::NoteMessage(_)
+        | Body::RequestReport(_)
+        | Body::ReadReports(_) => false,
     };
     !frees && entities.get(&entity(command, receipt)).is_none()
 }
@@ -225,7 +230,11 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         | Reply::Shown(_)
         | Reply::HoldFound(_)
         | Reply::Moved
-        | Reply::Feed(_) => None,
+        | Reply::Feed(_)
+        | Reply::ObservedAgain
+        | Reply::RunAsked(_)
+        | Reply::RunEnded
+        | Reply::Runs(_) => None,
     }
 }
 
@@ -278,7 +287,7 @@ impl Stored {
             Self::Held(held) => Reply::Held(held.clone()),
             Self::Erased(erased) => Reply::Erased(erased.clone()),
             Self::Hold(hold) => Reply::Hold(hold.clone()),
-            Self::Observed => Reply::Observed,
+            Self::Observed => Reply::ObservedAgain,
             Self::Refused(refusal) => Reply::Refused(*refusal),
         }
     }

@@ -16,6 +16,7 @@ use crate::contact::legal_hold::{HoldTarget, LegalHold};
 use crate::contact::name::PurposeId;
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Refusal, Verdict};
+use crate::contact::reports::Run;
 use crate::contact::text::Text;
 use crate::ids::Id;
 use crate::key::KeyHash;
@@ -31,8 +32,16 @@ pub enum Reply {
     Effect(EffectReply),
     /// A declaration's result: 200.
     Declared(DeclareReply),
-    /// The message was noted: one accepted item of `/v1/batch`.
+    /// The message or event was noted: one accepted item of `/v1/batch`.
     Observed,
+    /// It was noted before, under the same key: one duplicate of `/v1/batch`.
+    ObservedAgain,
+    /// A shadow run, new or still under way: 202.
+    RunAsked(RunAsked),
+    /// The end of a shadow run was noted, now or before.
+    RunEnded,
+    /// A page of shadow runs: 200.
+    Runs(Box<RunsPage>),
     /// A claim or a lock as it is now: 201 when it was asked for, 200 when it was given back.
     Claim(Box<ClaimReply>),
     /// Where a claim is; completes a release and never leaves the node.
@@ -84,6 +93,10 @@ impl Reply {
             Self::Declared(declared) if declared.accepted => ("accepted", "none"),
             Self::Declared(_) => ("turned_down", "none"),
             Self::Observed => ("observed", "none"),
+            Self::ObservedAgain => ("observed_again", "none"),
+            Self::RunAsked(_) => ("run_asked", "none"),
+            Self::RunEnded => ("run_ended", "none"),
+            Self::Runs(_) => ("runs", "none"),
             Self::Claim(_) => ("claim", "none"),
             Self::Found(_) => ("found", "none"),
             Self::Advice(_) => ("advice", "none"),
@@ -323,7 +336,7 @@ pub struct EffectReply {
 }
 
 /// An effect's state. Stored: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum EffectState {
     /// A live attempt has it.
@@ -373,6 +386,28 @@ impl DeclareReply {
         accepted: true,
         ..Self::TURNED_DOWN
     };
+}
+
+/// A shadow run that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunAsked {
+    /// Its id.
+    pub id: Id,
+    /// How many days it looks at; those of the run under way, not those asked for now.
+    pub days: u8,
+    /// When it was asked for.
+    pub requested_at: Timestamp,
+    /// It was not under way before.
+    pub is_new: bool,
+}
+
+/// Some shadow runs, newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunsPage {
+    /// The runs.
+    pub runs: Vec<Run>,
+    /// Where the next page starts; `None`: this is the last.
+    pub next: Option<u32>,
 }
 
 /// A claim's name and epoch.

@@ -13,13 +13,17 @@ mod golden;
 mod inbound;
 mod laws;
 mod locks;
+mod mappings;
 mod models;
 mod order;
 mod policies;
 mod privacy;
 mod receipts;
+mod reports;
+mod shadow;
 mod suppression_model;
 mod suppressions;
+mod tally;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -207,7 +211,8 @@ impl World {
                 | ContactEntity::Receipt(_)
                 | ContactEntity::Directory(_)
                 | ContactEntity::Holds(_)
-                | ContactEntity::Feed(_) => false,
+                | ContactEntity::Feed(_)
+                | ContactEntity::Reports(_) => false,
             };
             if let Some((_, known)) = self.entities.get(key)
                 && !has_claims(known)

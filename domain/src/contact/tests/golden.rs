@@ -15,12 +15,13 @@ use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::erasure::Erased;
 use crate::contact::event::{
     ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CustomerErased, EffectReserved,
-    EffectSettled, Event, HoldMarked, HoldReleased, MessageSeen, SuppressionLifted, TokenSeen,
+    EffectSettled, Event, HoldMarked, HoldReleased, MessageSeen, RunEnded, RunRequested,
+    SuppressionLifted, TokenSeen,
 };
 use crate::contact::feed::Feed;
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
-use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
-use crate::contact::note::{Fact, Note, Noted};
+use crate::contact::name::{AgentId, ChannelId, PurposeId, ReasonId, SourceId};
+use crate::contact::note::{Fact, Mark, MessageNoted, Note, Noted};
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::receipt::{Receipt, Stored, StoredEffect};
 use crate::contact::reply::{ClaimReply, ClaimedRef, EffectReply, EffectState, HeldReply};
@@ -100,6 +101,7 @@ fn events() -> Vec<Event> {
     events.extend(outcomes());
     events.extend(ownership());
     events.extend(privacy());
+    events.extend(runs());
     events
 }
 
@@ -162,6 +164,19 @@ fn privacy() -> Vec<Event> {
             until: at,
             terms: None,
             erased: Some(Box::new(erased)),
+        })),
+    ]
+}
+
+/// Shadow runs.
+fn runs() -> Vec<Event> {
+    let (id, at) = (Id([0xab; 16]), Timestamp(1));
+    vec![
+        Event::RunRequested(RunRequested { id, days: 30, at }),
+        Event::RunEnded(Box::new(RunEnded {
+            id,
+            at,
+            summary: Some(vec![7]),
         })),
     ]
 }
@@ -252,6 +267,8 @@ fn events_keep_their_bytes() {
         format!("11{ID}02{FINGERPRINT}0200"),
         format!("12{ID}02"),
         format!("0c00{FINGERPRINT}0200010203040506070809"),
+        format!("14{ID}1e02"),
+        format!("15{ID}02010107"),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);
@@ -269,8 +286,9 @@ fn notes_keep_their_bytes() {
         channel: None,
         direction: Some(Direction::Outbound),
         facts: smallvec![(Fact::Used, 3)],
+        mark: None,
     };
-    assert_eq!(hex(&note), format!("050301{ID}0003010c0105000101010006"));
+    assert_eq!(hex(&note), format!("050301{ID}0003010c010500010101000600"));
     let others = [
         Noted::Accepted,
         Noted::AcceptedTokenReused,
@@ -278,6 +296,30 @@ fn notes_keep_their_bytes() {
         Noted::NothingToChange,
     ];
     assert_eq!(others.map(|noted| hex(&noted)), ["01", "02", "0301", "04"]);
+}
+
+#[test]
+fn marks_keep_their_bytes() {
+    let message = Mark::Message(Box::new(MessageNoted {
+        customer: KeyHash([0xcd; 16]),
+        occurred_at: Timestamp(1),
+        agent: Some(AgentId(5)),
+        name: Some(Text::from("a")),
+        intent: None,
+        jti: Some(Id([0xab; 16])),
+        template: true,
+    }));
+    let marks = [
+        Mark::ContactReserved,
+        Mark::ContactMade,
+        Mark::ContactDeclared,
+        Mark::OwnershipOverlap,
+    ];
+    assert_eq!(marks.map(|mark| hex(&mark)), ["00", "01", "02", "03"]);
+    assert_eq!(
+        hex(&message),
+        format!("04{FINGERPRINT}0201050101610001{ID}01")
+    );
 }
 
 #[test]
@@ -290,6 +332,7 @@ fn empty_entities_keep_their_bytes() {
         Kind::Directory,
         Kind::Holds,
         Kind::Feed,
+        Kind::Reports,
     ];
     let found = kinds.map(|kind| hex(&Contact::empty(kind)));
     let receipt = format!("03{}{}0003", "00".repeat(16), "ff".repeat(9) + "01");
@@ -302,6 +345,7 @@ fn empty_entities_keep_their_bytes() {
         &row,
         "050000",
         "0600",
+        "070000",
     ];
     assert_eq!(found, wanted);
 }

@@ -76,10 +76,14 @@ fn w17_k4_a_repeat_gets_the_same_answer_and_does_nothing() {
     }
 }
 
-/// A repeated check carries the texts of its purposes; everything else is the same.
+/// A repeated check carries the texts of its purposes, and a repeated item of a batch is a
+/// duplicate; everything else is the same.
 fn without_names(mut reply: Reply) -> Reply {
     if let Reply::Check(check) = &mut reply {
         check.names.clear();
+    }
+    if reply == Reply::ObservedAgain {
+        return Reply::Observed;
     }
     reply
 }

@@ -10,6 +10,9 @@ use crate::contact::policy::{
 };
 use crate::contact::text::Text;
 
+/// Longest name of a canonical event.
+const TYPE_BYTES_MAX: usize = 256;
+
 const HANDOFF_WAIT_S_MAX: u32 = 90 * 86_400;
 
 /// The levels of a space that names none, the strictest first.
@@ -57,6 +60,10 @@ pub(super) fn load_ownership(document: Option<OwnershipDocument>) -> Loaded<Owne
             holder_kind: source.holder_kind,
         })
     })?;
+    if document.mappings.len() > NAMES_MAX {
+        let rule = format!("at most {NAMES_MAX} mappings");
+        return Err(refuse("ownership.mappings", rule));
+    }
     let mut mappings = Vec::with_capacity(document.mappings.len());
     for (index, mapping) in document.mappings.into_iter().enumerate() {
         let field = format!("ownership.mappings[{index}]");
@@ -80,6 +87,10 @@ fn load_mapping(
     if !sources.iter().any(|(name, _)| **name == *document.source) {
         let rule = "is not one of `ownership.sources`";
         return Err(refuse(format!("{field}.source"), rule));
+    }
+    if document.canonical_type.is_empty() || document.canonical_type.len() > TYPE_BYTES_MAX {
+        let rule = format!("must have 1 to {TYPE_BYTES_MAX} bytes");
+        return Err(refuse(format!("{field}.canonical_type"), rule));
     }
     let effect = match (
         document.ends,
