@@ -22,6 +22,8 @@ mod effects;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod handoffs;
+#[cfg(test)]
 mod malformed;
 #[cfg(test)]
 mod messages;
@@ -34,9 +36,9 @@ mod observed;
 #[cfg(test)]
 mod privacy;
 #[cfg(test)]
-mod rates;
+mod promises;
 #[cfg(test)]
-mod reports;
+mod rates;
 #[cfg(test)]
 mod tokens;
 #[cfg(test)]

@@ -52,7 +52,9 @@ pub(super) fn decide(
         if context.full {
             return Decision::read(Reply::Capacity);
         }
-        let live = known.iter().filter(|claim| claim.is_live(now)).count();
+        // Holds of handoffs have a bound of their own.
+        let counts = |claim: &&Claim| claim.is_live(now) && claim.via != ClaimVia::Handoff;
+        let live = known.iter().filter(counts).count();
         if live >= CLAIMS_LIVE_MAX {
             let facts = smallvec![(Fact::Used, CLAIMS_LIVE_MAX.cast_signed() as i64)];
             return answer::refused(command, Refusal::TargetFull, facts);
@@ -79,14 +81,9 @@ pub(super) fn decide(
         accepted.named(),
         now,
     );
-    let other = |claim: &Claim| claim.is_live(now) && claim.holder != wanted.holder;
-    let overlaps = own.is_none() && known.iter().any(other);
     Decision {
         events,
-        ..answer::beside(
-            answer::stands(command, &accepted, Noted::Accepted),
-            overlaps,
-        )
+        ..answer::stands(command, &accepted, Noted::Accepted)
     }
 }
 

@@ -10,20 +10,18 @@ mod commitments;
 mod degraded;
 mod effects;
 mod golden;
+mod handoffs;
 mod inbound;
 mod laws;
 mod locks;
-mod mappings;
 mod models;
 mod order;
 mod policies;
 mod privacy;
+mod promises;
 mod receipts;
-mod reports;
-mod shadow;
 mod suppression_model;
 mod suppressions;
-mod tally;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -212,7 +210,7 @@ impl World {
                 | ContactEntity::Directory(_)
                 | ContactEntity::Holds(_)
                 | ContactEntity::Feed(_)
-                | ContactEntity::Reports(_) => false,
+                | ContactEntity::Handoff(_) => false,
             };
             if let Some((_, known)) = self.entities.get(key)
                 && !has_claims(known)

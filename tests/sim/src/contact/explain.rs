@@ -71,13 +71,8 @@ impl ContactModel {
         for kept in self.kept(command).to_vec() {
             let same = command.receipt.map(|receipt| receipt.fingerprint) == Some(kept.fingerprint);
             if same && kept.ended > asked.since && kept.record >= self.first_kept(from, reply) {
-                // A repeated item of a batch is told as a duplicate; else it is answered as it was.
-                let as_then = match reply {
-                    Reply::ObservedAgain => &Reply::Observed,
-                    other => other,
-                };
                 for first in self.as_first(command, kept.record) {
-                    match self.judge(kept.record, &first, as_then) {
+                    match self.judge(kept.record, &first, reply) {
                         Ok(()) => {
                             self.saw(coverage::repeat(&command.body, reply));
                             return Ok(());
@@ -86,6 +81,10 @@ impl ContactModel {
                     }
                 }
             }
+        }
+        // Nor does such a message leave a record.
+        if *reply == Reply::Observed && command.receipt.is_none() {
+            return Ok(());
         }
         Err(why)
     }
@@ -287,7 +286,8 @@ fn comes_to(
             if due != *reply {
                 return Err(format!("due is {due:?}"));
             }
-            Ok(vec![(changes, Some(noted))])
+            let silent = matches!(command.body, Body::ObserveMessage(_));
+            Ok(vec![(changes, (!silent).then_some(noted))])
         }
         (Due::OneOf(outcomes), reply, _) => {
             if outcomes.iter().all(|outcome| outcome.reply != *reply) {
