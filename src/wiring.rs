@@ -5,6 +5,7 @@
 //! `running`.
 
 mod clock;
+mod notes;
 
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
@@ -16,6 +17,7 @@ use interlock_actors::credits::CreditOptions;
 use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
 use interlock_actors::{Failure, Node, NodeHandle, NodeOptions, StartError};
+use interlock_api::analysis::Analysis;
 use interlock_api::limits::{ApiLimits, ListenOptions};
 use interlock_api::plane::Plane;
 use interlock_api::state::{AppState, Readiness, TestClock};
@@ -24,7 +26,9 @@ use interlock_storage::run_mark::{RunMark, RunState};
 use interlock_storage::{Log, MemoryLog, Recovery, SledLog, SledOptions};
 
 use self::clock::MovedClock;
+use self::notes::Notes;
 use crate::admin::Admin;
+
 use crate::config::{Config, Storage};
 use crate::data_dir::{self, LOG_DIR, RUN_FILE};
 use crate::exit::{Exit, Stop};
@@ -277,6 +281,7 @@ pub(crate) fn api_state(
         directory: admin.shared_directory(),
         plane: Arc::clone(admin) as Arc<dyn Plane>,
         decider: node.handle(),
+        analysis: Analysis::new(Arc::new(Notes::new(Arc::clone(&start.opened.log)))),
         limits: api_limits(&start.config),
         now: Arc::new(move || clock.now()),
         readiness: Arc::new(move || {

@@ -332,6 +332,18 @@ fn a_scan_meets_every_entity_and_keeps_the_smallest() {
         let scanned = handle.scan(3, rows).await.expect("it scans");
         assert_eq!(scanned.found, [151, 152, 153]);
         assert_eq!((scanned.matched, scanned.left_out), (50, 0));
+        let count = |seen: &mut u64, entity: &Entity, _: Timestamp| {
+            *seen += u64::from(matches!(entity, Entity::Row(_)));
+        };
+        let folded = handle.fold::<u64, _>(SPACE, count).await.expect("it folds");
+        assert_eq!(
+            (folded.parts.len(), folded.left_out),
+            (3, 0),
+            "one for each shard"
+        );
+        assert_eq!(folded.parts.iter().sum::<u64>(), scanned.matched);
+        let other = handle.fold::<u64, _>(SpaceId([1; 16]), count).await;
+        assert_eq!(other.expect("it folds").parts.iter().sum::<u64>(), 0);
         let several = [handle.scan(0, rows), handle.scan(60, rows)];
         for (scan, found) in several.into_iter().zip([0, 50]) {
             assert_eq!(scan.await.expect("it scans").found.len(), found);

@@ -15,14 +15,14 @@ pub(crate) mod effects;
 pub(crate) mod forget;
 #[cfg(test)]
 mod golden;
-pub(crate) mod handoffs;
 pub(crate) mod identity;
 pub(crate) mod keyed;
 pub(crate) mod legal_holds;
+pub(crate) mod mappings;
 pub(crate) mod messages;
 pub(crate) mod offers;
 pub(crate) mod ownership;
 pub(crate) mod planned;
-pub(crate) mod promises;
 pub(crate) mod refused;
+pub(crate) mod reports;
 pub(crate) mod show;

@@ -9,10 +9,15 @@ use std::time::Duration;
 
 pub use interlock_actors::handle::{Answer, Refused};
 use interlock_actors::handle::{NodeHandle, Submission};
+use interlock_actors::scan::NotScanned;
 use interlock_domain::contact::command::Command;
+use interlock_domain::contact::entity::ContactEntity;
+use interlock_domain::contact::holdings::Holdings;
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::contact::reply::Reply;
+use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Machine;
+use interlock_domain::time::Timestamp;
 
 /// Commands that came in one request.
 #[derive(Debug)]
@@ -35,11 +40,22 @@ pub trait Decider: Clone + Send + Sync + 'static {
         &self,
         asked: Asked,
     ) -> impl Future<Output = Result<Vec<Answer<Reply>>, Refused>> + Send;
+
+    /// What a space holds now, and what came to stand as it does since a time, in counts.
+    ///
+    /// # Errors
+    /// The entities cannot be looked at now.
+    fn holdings(
+        &self,
+        space: SpaceId,
+        policy: Arc<Policy>,
+        since: Timestamp,
+    ) -> impl Future<Output = Result<Holdings, NotScanned>> + Send;
 }
 
 impl<M> Decider for NodeHandle<M>
 where
-    M: Machine<Command = Command, Reply = Reply, Policy = Policy>,
+    M: Machine<Entity = ContactEntity, Command = Command, Reply = Reply, Policy = Policy>,
 {
     async fn submit(&self, asked: Asked) -> Result<Vec<Answer<Reply>>, Refused> {
         let submission = Submission {
@@ -49,5 +65,22 @@ where
             bytes: asked.bytes,
         };
         Self::submit(self, submission).await
+    }
+
+    async fn holdings(
+        &self,
+        space: SpaceId,
+        policy: Arc<Policy>,
+        since: Timestamp,
+    ) -> Result<Holdings, NotScanned> {
+        let see = move |seen: &mut Holdings, entity: &ContactEntity, now| {
+            seen.see(entity, &policy, since, now);
+        };
+        let folded = self.fold::<Holdings, _>(space, see).await?;
+        let mut all = Holdings::default();
+        for part in folded.parts {
+            all.merge(part);
+        }
+        Ok(all)
     }
 }

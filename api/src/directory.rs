@@ -77,6 +77,13 @@ impl Directory {
         true
     }
 
+    /// All spaces.
+    #[must_use]
+    pub fn spaces(&self) -> Vec<Arc<SpaceEntry>> {
+        let all = self.spaces.iter();
+        all.map(|entry| Arc::clone(entry.value())).collect()
+    }
+
     /// What is known of a space.
     #[must_use]
     pub fn space(&self, id: SpaceId) -> Option<Arc<SpaceEntry>> {

@@ -134,40 +134,34 @@ pub fn administering(
     roles: &[Role],
 ) -> Result<Caller, Failure> {
     let caller = caller(request, directory)?;
-    acting(&caller, roles)?;
+    if !roles.iter().any(|role| caller.key.acts_as(*role)) {
+        let names: Vec<String> = roles
+            .iter()
+            .map(|role| format!("`{}`", role.name()))
+            .collect();
+        let detail = format!(
+            "the key has none of the roles {}; use a key that has one",
+            names.join(", ")
+        );
+        return Err(Failure::new(Code::Forbidden, detail));
+    }
     take(request, &caller, 1)?;
     Ok(caller)
 }
 
-/// Refuses a key that has none of the roles.
-fn acting(caller: &Caller, roles: &[Role]) -> Result<(), Failure> {
-    if roles.iter().any(|role| caller.key.acts_as(*role)) {
-        return Ok(());
-    }
-    let names: Vec<String> = roles
-        .iter()
-        .map(|role| format!("`{}`", role.name()))
-        .collect();
-    let detail = format!(
-        "the key has none of the roles {}; use a key that has one",
-        names.join(", ")
-    );
-    Err(Failure::new(Code::Forbidden, detail))
-}
-
-/// Who sends a request to a route of people and feeds about a space that coordinates: a key with one
-/// of these roles, or with the role or the scope `admin`. It counts one command of the key's rate.
+/// Who reads counts and reports: a key with the role `analysis` or `security`. It counts one command
+/// of the key's rate.
 ///
 /// # Errors
 /// 401, 403, 404 or 429, in this order.
-pub fn operating(
-    request: &HttpRequest,
-    directory: &Directory,
-    roles: &[Role],
-) -> Result<Caller, Failure> {
+pub fn analysing(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
     let caller = caller(request, directory)?;
-    if !caller.key.has_scope(Scope::Admin) {
-        acting(&caller, roles)?;
+    let roles = [Role::Analysis, Role::Security];
+    if !roles.iter().any(|role| caller.key.has_role(*role)) {
+        return Err(Failure::new(
+            Code::Forbidden,
+            "the key has neither the role `analysis` nor `security`; use a key that has one",
+        ));
     }
     has_coordination(&caller)?;
     take(request, &caller, 1)?;

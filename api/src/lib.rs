@@ -4,6 +4,7 @@
 //! (`domain`), in which order (`actors`), and where spaces, keys and policies come from (the root
 //! package fills the [`directory`] and the hooks of [`state`]).
 
+pub mod analysis;
 pub mod body_budget;
 mod config;
 mod contact;

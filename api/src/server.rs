@@ -9,13 +9,14 @@ use std::time::Duration;
 use actix_web::body::BoxBody;
 use actix_web::dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::http::KeepAlive;
-use actix_web::{App, Error, HttpResponse, HttpServer, middleware, web};
+use actix_web::{App, Error, HttpResponse, HttpServer, middleware, rt, web};
 use interlock_wire::problem::Code;
 
+use crate::analysis::runs;
 use crate::body_budget::BodyBudget;
 use crate::contact::{
-    batch, check, claims, context, declare, effects, forget, handoffs, legal_holds, messages,
-    planned, promises,
+    batch, check, claims, context, declare, effects, forget, legal_holds, messages, planned,
+    reports,
 };
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
@@ -47,6 +48,8 @@ where
         state: web::Data::new(state),
         access_log: options.access_log,
     };
+    // It waits until the node is ready, and ends with the system that runs the server.
+    drop(rt::spawn(runs::resume(shared.state.clone())));
     let app = move || app(&shared);
     if let Some(tls) = &options.tls {
         return secure::server(app, options, tls);
@@ -123,7 +126,7 @@ where
 {
     config.app_data(state.clone());
     documents_of_spaces::<D>(config);
-    handed_over::<D>(config);
+    counts::<D>(config);
     let mut add = |path: &str, route: actix_web::Route| {
         let resource = web::resource(path).route(route);
         config.service(resource.default_service(web::to(wrong_method)));
@@ -173,9 +176,6 @@ where
     for (method, path) in planned::COORDINATE {
         add(path, web::method(method).to(planned::coordinating::<D>));
     }
-    for (method, path) in planned::ANALYSIS {
-        add(path, web::method(method).to(planned::analysing::<D>));
-    }
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
         config.service(
@@ -185,26 +185,6 @@ where
                 .default_service(web::to(wrong_method)),
         );
     }
-}
-
-/// Handoffs, and what an operator's feed says of promises.
-fn handed_over<D>(config: &mut web::ServiceConfig)
-where
-    D: Decider,
-{
-    let mut add = |path: &str, route: actix_web::Route| {
-        let resource = web::resource(path).route(route);
-        config.service(resource.default_service(web::to(wrong_method)));
-    };
-    add("/v1/handoffs", web::post().to(handoffs::create::<D>));
-    let handoff = "/v1/handoffs/{handoff_id}";
-    add(handoff, web::get().to(handoffs::read::<D>));
-    let accept = format!("{handoff}/accept");
-    add(&accept, web::post().to(handoffs::accept::<D>));
-    let outcome = format!("{handoff}/outcome");
-    add(&outcome, web::post().to(handoffs::outcome::<D>));
-    let promises = "/v1/operator/promises";
-    add(promises, web::post().to(promises::post::<D>));
 }
 
 /// The configuration plane.
@@ -228,6 +208,23 @@ where
     add(web::resource(reject).route(web::post().to(documents::reject::<D>)));
     let document = "/v1/config/{type}";
     add(web::resource(document).route(web::get().to(documents::document::<D>)));
+}
+
+/// What is counted over many decisions.
+fn counts<D>(config: &mut web::ServiceConfig)
+where
+    D: Decider,
+{
+    let mut add = |path: &str, route: actix_web::Route| {
+        let resource = web::resource(path).route(route);
+        config.service(resource.default_service(web::to(wrong_method)));
+    };
+    let shadow = "/v1/coordination/shadow";
+    add(shadow, web::post().to(reports::shadow::<D>));
+    let list = "/v1/coordination/reports";
+    add(list, web::get().to(reports::list::<D>));
+    let overview = "/v1/coordination/overview";
+    add(overview, web::get().to(reports::overview::<D>));
 }
 
 async fn not_found() -> Result<HttpResponse, Failure> {

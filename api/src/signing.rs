@@ -213,7 +213,7 @@ pub(crate) fn uuid(space: SpaceId) -> String {
     hyphenated(&space.0)
 }
 
-/// An id as answers write it.
+/// An id in its hyphenated form.
 pub(crate) fn hyphenated(id: &[u8; 16]) -> String {
     let mut out = Vec::with_capacity(36);
     interlock_wire::json::uuid(&mut out, id);

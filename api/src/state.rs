@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use interlock_domain::time::Timestamp;
 
+use crate::analysis::Analysis;
 use crate::directory::Directory;
 use crate::limits::ApiLimits;
 use crate::plane::Plane;
@@ -18,6 +19,8 @@ pub struct AppState<D> {
     pub directory: Arc<Directory>,
     /// Who decides.
     pub decider: D,
+    /// Shadow runs and figures.
+    pub analysis: Analysis,
     /// The bounds.
     pub limits: ApiLimits,
     /// The node's time. Stamps the ids of answers that nobody decided and says which key signs;

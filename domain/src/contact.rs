@@ -19,6 +19,8 @@ mod declare_effect;
 pub mod directory;
 pub mod effect;
 mod end_commitment;
+mod end_observation;
+mod end_report;
 pub mod entity;
 pub mod erasure;
 pub mod event;
@@ -28,35 +30,39 @@ mod find_hold;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
 mod forget_customer;
-pub mod handoff;
+pub mod holdings;
 pub mod legal_hold;
 mod lift_suppression;
 mod lock_task;
 mod make_commitment;
 pub mod name;
 pub mod note;
+mod note_message;
 pub mod notice;
 pub mod object;
 mod observe_message;
 mod observe_owner;
 mod place_hold;
 pub mod policy;
-pub mod promise;
 mod read_feed;
+mod read_reports;
 pub mod reason;
 mod rebind;
 pub mod receipt;
 mod release_claim;
 mod release_hold;
 pub mod reply;
+pub mod reports;
+mod request_report;
 mod reserve_effect;
 mod settle_effect;
+pub mod shadow;
 mod show;
 pub mod suppression;
+pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod text;
-mod turn_promise;
 pub mod window;
 
 use crate::contact::command::{
@@ -69,8 +75,6 @@ use crate::contact::effect::Effect;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
 use crate::contact::feed::{Feed, feed_key};
-use crate::contact::handoff::Handoff;
-use crate::contact::handoff::command::{FindHandoff, HandoffCommand};
 use crate::contact::legal_hold::{Holds, holds_key};
 use crate::contact::note::Note;
 use crate::contact::notice::Notice;
@@ -78,6 +82,7 @@ use crate::contact::object::Object;
 use crate::contact::policy::Policy;
 use crate::contact::receipt::Receipt;
 use crate::contact::reply::Reply;
+use crate::contact::reports::Reports;
 use crate::ids::{Id, IdStream};
 use crate::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
 use crate::machine::{Broken, Context, Decision, Entities, Machine, Sweep, Undecided};
@@ -107,11 +112,8 @@ impl Machine for Contact {
     fn keys(command: &Command) -> KeyList {
         let named = |kind, hash: KeyHash| key(command.space, kind, hash);
         let mut keys = KeyList::new();
-        keys.extend(
-            command
-                .receipt
-                .map(|known| named(Kind::Receipt, known.hash)),
-        );
+        let receipt = command.receipt;
+        keys.extend(receipt.map(|known| named(Kind::Receipt, known.hash)));
         match &command.body {
             Body::Check(check) => {
                 keys.extend(check.effect.map(|effect| named(Kind::Effect, effect.hash)));
@@ -165,8 +167,16 @@ impl Machine for Contact {
                 keys.push(holds_key(command.space));
             }
             Body::FindHold(_) => keys.push(holds_key(command.space)),
-            Body::Handoff(body) => keys.extend(body.keys(command.space)),
-            Body::TurnPromise(turn) => keys.push(named(Kind::Customer, turn.customer)),
+            // The receipt is enough of a key: the customer may be a busy one.
+            Body::NoteMessage(_) if command.receipt.is_some() => {}
+            Body::NoteMessage(note) => keys.push(named(Kind::Customer, note.customer)),
+            Body::EndObservation(end) => {
+                keys.push(row_key(command.space, end.new_id));
+                keys.push(end.target.key(command.space));
+            }
+            Body::RequestReport(_) | Body::EndReport(_) | Body::ReadReports(_) => {
+                keys.push(reports::reports_key(command.space));
+            }
         }
         keys
     }
@@ -181,22 +191,16 @@ impl Machine for Contact {
             });
         }
         let to_find = |place| place == ClaimPlace::ToFind;
-        let claim = |claim| Body::FindClaim(FindClaim { claim });
-        let look_up = if let Body::ReleaseClaim(release) = &command.body {
-            to_find(release.place).then(|| claim(release.claim))
+        let claim = if let Body::ReleaseClaim(release) = &command.body {
+            to_find(release.place).then_some(release.claim)
         } else if let Body::EndCommitment(end) = &command.body {
-            to_find(end.place).then(|| claim(Id(end.row.0)))
-        } else if let Body::Handoff(HandoffCommand::Close(close)) = &command.body {
-            let find = FindHandoff {
-                handoff: close.handoff,
-            };
-            to_find(close.place).then_some(Body::Handoff(HandoffCommand::Find(find)))
+            to_find(end.place).then_some(Id(end.row.0))
         } else {
             None
-        };
+        }?;
         Some(Command {
             receipt: None,
-            body: look_up?,
+            body: Body::FindClaim(FindClaim { claim }),
             ..command.clone()
         })
     }
@@ -220,8 +224,6 @@ impl Machine for Contact {
             release.place = found;
         } else if let Body::EndCommitment(end) = &mut command.body {
             end.place = found;
-        } else if let Body::Handoff(HandoffCommand::Close(close)) = &mut command.body {
-            close.place = found;
         }
         Ok(command)
     }
@@ -264,8 +266,11 @@ impl Machine for Contact {
             Body::ReleaseHold(body) => release_hold::decide(entities, command, body, context),
             Body::FindHold(body) => find_hold::decide(entities, command, body),
             Body::ReadFeed => read_feed::decide(entities, command),
-            Body::Handoff(body) => body.decide(entities, command, context),
-            Body::TurnPromise(body) => turn_promise::decide(entities, command, body, context),
+            Body::NoteMessage(body) => note_message::decide(command, body, context.now),
+            Body::EndObservation(body) => end_observation::decide(entities, command, body, context),
+            Body::RequestReport(body) => request_report::decide(entities, command, *body, context),
+            Body::EndReport(body) => end_report::decide(entities, command, body, context.now),
+            Body::ReadReports(body) => read_reports::decide(entities, command, *body),
         };
         receipt::keep(&mut decision, command, context.policy, context.now);
         decision
@@ -280,8 +285,8 @@ impl Machine for Contact {
             Kind::Directory => ContactEntity::Directory(Box::new(DirectoryRow::EMPTY)),
             Kind::Holds => ContactEntity::Holds(Box::<Holds>::default()),
             Kind::Feed => ContactEntity::Feed(Feed::default()),
-            Kind::Handoff => ContactEntity::Handoff(Box::new(Handoff::empty())),
-            Kind::SpaceBudget | Kind::Reports => {
+            Kind::Reports => ContactEntity::Reports(Box::<Reports>::default()),
+            Kind::Handoff | Kind::SpaceBudget => {
                 unreachable!("no command touches a {}", kind.name())
             }
         }
@@ -326,9 +331,8 @@ impl Machine for Contact {
             (ContactEntity::Holds(holds), Event::HoldPlaced(hold)) => holds.place(hold),
             (ContactEntity::Holds(holds), Event::HoldReleased(event)) => holds.release(event),
             (ContactEntity::Feed(feed), Event::FeedMoved(moved)) => *feed = *moved,
-            (ContactEntity::Customer(known), Event::PromiseTurned(event)) => known.promise(event),
-            (ContactEntity::Handoff(known), Event::HandoffCreated(made)) => known.clone_from(made),
-            (ContactEntity::Handoff(known), Event::HandoffTurned(event)) => known.turn(event),
+            (ContactEntity::Reports(known), Event::RunRequested(event)) => known.request(event),
+            (ContactEntity::Reports(known), Event::RunEnded(event)) => known.end(event),
             (
                 ContactEntity::Effect(_)
                 | ContactEntity::Customer(_)
@@ -337,7 +341,7 @@ impl Machine for Contact {
                 | ContactEntity::Directory(_)
                 | ContactEntity::Holds(_)
                 | ContactEntity::Feed(_)
-                | ContactEntity::Handoff(_),
+                | ContactEntity::Reports(_),
                 _,
             ) => unreachable!("an event of another kind of entity"),
         }
@@ -361,7 +365,7 @@ impl Machine for Contact {
             ContactEntity::Directory(row) => Some(row.until),
             ContactEntity::Holds(holds) => holds.due(),
             ContactEntity::Feed(_) => None,
-            ContactEntity::Handoff(handoff) => Some(handoff.due()),
+            ContactEntity::Reports(reports) => reports.due(),
         }
     }
 
@@ -378,10 +382,10 @@ impl Machine for Contact {
             ContactEntity::Customer(customer) => customer.check(),
             ContactEntity::Object(object) => object.check(),
             ContactEntity::Holds(holds) => holds.check(),
-            ContactEntity::Handoff(handoff) => handoff.check(),
             ContactEntity::Receipt(_) | ContactEntity::Directory(_) | ContactEntity::Feed(_) => {
                 Ok(())
             }
+            ContactEntity::Reports(reports) => reports.check(),
         }
     }
 
@@ -421,8 +425,11 @@ impl Machine for Contact {
             | Body::ReleaseHold(_)
             | Body::FindHold(_)
             | Body::ReadFeed
-            | Body::Handoff(_)
-            | Body::TurnPromise(_) => None,
+            | Body::NoteMessage(_)
+            | Body::EndObservation(_)
+            | Body::RequestReport(_)
+            | Body::EndReport(_)
+            | Body::ReadReports(_) => None,
         }
     }
 

@@ -12,7 +12,6 @@ pub mod handoffs;
 pub mod keys;
 pub mod messages;
 pub mod privacy;
-pub mod promises;
 pub mod reports;
 pub mod subject;
 pub mod suppressions;

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use interlock_domain::key::EntityKey;
 use interlock_domain::machine::Machine;
+use interlock_storage::PARTITIONS_PER_GROUP;
 
 use super::Shard;
 use crate::partition::Found;
@@ -76,8 +77,16 @@ impl<M: Machine> Shard<M> {
         };
         let mut walk = std::mem::take(&mut self.scanner.walk);
         let mut partitions = PARTITIONS_MAX;
+        let (first, end) = match scan.group() {
+            Some(group) => {
+                let first = usize::from(group.0) * usize::from(PARTITIONS_PER_GROUP);
+                (first, first + usize::from(PARTITIONS_PER_GROUP))
+            }
+            None => (0, super::PARTITIONS),
+        };
+        walk.next = walk.next.max(first);
         for _ in 0..ENTITIES_MAX {
-            while walk.keys.is_empty() && walk.next < super::PARTITIONS && partitions > 0 {
+            while walk.keys.is_empty() && walk.next < end && partitions > 0 {
                 partitions -= 1;
                 if let Some(partition) = &self.partitions[walk.next] {
                     walk.keys = partition.keys();
@@ -93,7 +102,7 @@ impl<M: Machine> Shard<M> {
                 }
             }
         }
-        if walk.next == super::PARTITIONS && walk.keys.is_empty() {
+        if walk.next == end && walk.keys.is_empty() {
             walk.later.retain(|key| !self.show(&mut *scan, key));
             walk.rounds += 1;
             if walk.later.is_empty() || walk.rounds >= ROUNDS_MAX {

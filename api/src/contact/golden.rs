@@ -5,15 +5,13 @@
 //! released; a new format gets a new one.
 
 use interlock_domain::contact::claim::{ClaimKind, ClaimVia};
-use interlock_domain::contact::command::{Direction, EffectKind};
+use interlock_domain::contact::command::Direction;
 use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::fixture::policy;
-use interlock_domain::contact::handoff::{EffectSeen, Handoff, HandoffStatus, Package};
 use interlock_domain::contact::legal_hold::{HoldTarget, LegalHold};
 use interlock_domain::contact::name::{PurposeId, SourceId};
-use interlock_domain::contact::promise::Promise;
 use interlock_domain::contact::reason::{Reason, Refusal, Verdict};
-use interlock_domain::contact::receipt::{HandoffRef, Receipt, Stored};
+use interlock_domain::contact::receipt::{Receipt, Stored};
 use interlock_domain::contact::reply::{
     BudgetView, ChannelView, CheckReply, ClaimReply, ClaimedRef, CommitmentView, EffectReply,
     EffectState, EffectView, EffectViewState, ErasedReply, HeldReply, LockView, OwnerView, Reply,
@@ -23,7 +21,6 @@ use interlock_domain::ids::Id;
 use interlock_domain::key::KeyHash;
 use interlock_domain::time::Timestamp;
 
-use crate::contact::handoffs::{self, Texts};
 use crate::contact::{claims, declare, effects, forget, legal_holds, refused, show};
 use crate::limits::ApiLimits;
 
@@ -85,49 +82,7 @@ fn check() -> CheckReply {
         sign: false,
         signer: 3,
         names: vec![(PurposeId::of("gone"), Text::from("gone"))],
-        promises: vec![promise()],
     }
-}
-
-fn promise() -> Promise {
-    Promise {
-        id: Text::from("call 1"),
-        owner: Text::from("claims desk"),
-        due: Some(AT.plus_s(7_200)),
-    }
-}
-
-/// What a receipt of a handoff does not keep: the handoff, and its texts opened.
-fn handed_over() -> (Handoff, Texts<'static>) {
-    let handoff = Handoff {
-        customer: KeyHash([1; 16]),
-        target: Text::from("human_desk"),
-        created_at: AT,
-        expected_by: AT.plus_s(86_400),
-        state: HandoffStatus::Closed,
-        turned_at: AT.plus_s(60),
-        outcome: Some(Text::from("resolved")),
-        sealed: Vec::new(),
-        destination: Box::default(),
-        package: Package {
-            owner: check().owner,
-            commitments: check().commitments,
-            promises: vec![promise()],
-            suppressions: vec![Text::from("any")],
-            effects: vec![EffectSeen {
-                id: [5; 32],
-                kind: EffectKind::Filing,
-                state: EffectState::UnknownOutcome,
-            }],
-            vocabulary: vec![Text::from("resolved"), Text::from("callback")],
-        },
-    };
-    let texts = serde_json::json!({
-        "subject": {"type": "email", "value": "ana@example.com", "kind": "person"},
-        "from_agent": "closing", "level": "V2", "reason": "asked for a person",
-    });
-    let texts = serde_json::from_value(texts).expect("texts");
-    (handoff, texts)
 }
 
 /// One outcome of each kind, by name.
@@ -196,14 +151,6 @@ fn outcomes() -> Vec<(&'static str, Stored)> {
                 released_at: Some(AT.plus_s(60)),
             })),
         ),
-        (
-            "handoff",
-            Stored::Handoff(Box::new(HandoffRef {
-                id: ID,
-                status: HandoffStatus::Closed,
-                outcome: Some(Text::from("resolved")),
-            })),
-        ),
     ]
 }
 
@@ -227,11 +174,6 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
             claims::written(claim).write(&mut body);
             201
         }
-        Reply::Handoff(shown) => {
-            let (handoff, texts) = handed_over();
-            handoffs::written(&mut body, shown, &handoff, &texts).expect("the contract's words");
-            200
-        }
         Reply::Held(_) | Reply::Refused(_) => {
             let failure = refused::reply(reply, &ApiLimits::default());
             failure.problem("0").write(&mut body);
@@ -246,6 +188,10 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
             201
         }
         Reply::Observed
+        | Reply::ObservedAgain
+        | Reply::RunAsked(_)
+        | Reply::RunEnded
+        | Reply::Runs(_)
         | Reply::Found(_)
         | Reply::HoldFound(_)
         | Reply::Moved
@@ -256,10 +202,7 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
         | Reply::NotFound
         | Reply::Capacity
         | Reply::TooManyKeys
-        | Reply::Undeclared(_)
-        | Reply::Past(_)
-        | Reply::Effects(_)
-        | Reply::EffectSeen(_) => panic!("{reply:?} has no body of its own"),
+        | Reply::Undeclared(_) => panic!("{reply:?} has no body of its own"),
     };
     (status, body)
 }

@@ -4,7 +4,7 @@
 //! declared level, a declared ownership source (`docs/spec/contact.md` §9, §10). Not here: who may
 //! have what (`domain`).
 
-use interlock_domain::contact::claim::ClaimKind;
+use interlock_domain::contact::claim::{ClaimKind, ClaimVia};
 use interlock_domain::contact::command::{
     Body, ClaimPlace, ClaimTarget, LockTask, ObserveOwner, ReleaseClaim,
 };
@@ -87,6 +87,7 @@ pub(crate) fn claim(
                     ..claim
                 },
                 observed_at: at.map(|at| Timestamp(at.0)),
+                via: ClaimVia::Worker,
             }))
         }
     }

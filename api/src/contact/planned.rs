@@ -8,22 +8,18 @@ use actix_web::{HttpRequest, HttpResponse, web};
 use interlock_wire::problem::Code;
 
 use crate::decider::Decider;
-use crate::directory::Role;
 use crate::extract;
 use crate::problem::Failure;
 use crate::state::AppState;
 
 /// Routes under the scope `coordinate`: method and path.
-pub(crate) const COORDINATE: [(Method, &str); 2] = [
+pub(crate) const COORDINATE: [(Method, &str); 6] = [
     (Method::GET, "/v1/suppressions"),
     (Method::GET, "/v1/suppressions/salt"),
-];
-
-/// Routes of the roles `analysis` and `security`.
-pub(crate) const ANALYSIS: [(Method, &str); 3] = [
-    (Method::GET, "/v1/coordination/overview"),
-    (Method::GET, "/v1/coordination/reports"),
-    (Method::POST, "/v1/coordination/shadow"),
+    (Method::POST, "/v1/handoffs"),
+    (Method::GET, "/v1/handoffs/{handoff_id}"),
+    (Method::POST, "/v1/handoffs/{handoff_id}/accept"),
+    (Method::POST, "/v1/handoffs/{handoff_id}/outcome"),
 ];
 
 /// Answers a route under the scope `coordinate`.
@@ -32,25 +28,6 @@ pub(crate) async fn coordinating<D: Decider>(
     state: web::Data<AppState<D>>,
 ) -> Result<HttpResponse, Failure> {
     extract::coordinating(&request, &state.directory)?;
-    Err(not_built())
-}
-
-/// Answers a route of the roles `analysis` and `security`.
-pub(crate) async fn analysing<D: Decider>(
-    request: HttpRequest,
-    state: web::Data<AppState<D>>,
-) -> Result<HttpResponse, Failure> {
-    let caller = extract::caller(&request, &state.directory)?;
-    if ![Role::Analysis, Role::Security]
-        .iter()
-        .any(|role| caller.key.has_role(*role))
-    {
-        return Err(Failure::new(
-            Code::Forbidden,
-            "the key has neither the role `analysis` nor `security`; use a key that has one",
-        ));
-    }
-    extract::has_coordination(&caller)?;
     Err(not_built())
 }
 

@@ -22,7 +22,7 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         ),
         Reply::NotFound => Failure::new(
             Code::NotFound,
-            "there is no effect, claim, handoff or legal hold of this id, or it is forgotten; check the id in the path",
+            "there is no effect, claim or legal hold of this id, or it is forgotten; check the id in the path",
         ),
         Reply::Held(held) => is_held(held),
         Reply::Capacity => Failure::new(
@@ -39,15 +39,15 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         )
         .retry_after(limits.retry_after_s),
         Reply::Undeclared(member) => undeclared(*member),
-        Reply::Past(member) => {
-            let member = member.name();
-            Failure::invalid(format!("`{member}` must be later than now"))
-        }
         // Another command's answer: a bug of ours.
         Reply::Check(_)
         | Reply::Effect(_)
         | Reply::Declared(_)
         | Reply::Observed
+        | Reply::ObservedAgain
+        | Reply::RunAsked(_)
+        | Reply::RunEnded
+        | Reply::Runs(_)
         | Reply::Claim(_)
         | Reply::Found(_)
         | Reply::Advice(_)
@@ -56,10 +56,7 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         | Reply::Hold(_)
         | Reply::HoldFound(_)
         | Reply::Moved
-        | Reply::Feed(_)
-        | Reply::Handoff(_)
-        | Reply::Effects(_)
-        | Reply::EffectSeen(_) => broken(),
+        | Reply::Feed(_) => broken(),
     }
 }
 
@@ -94,16 +91,8 @@ fn refusal(why: Refusal) -> Failure {
         ),
         Refusal::TargetFull => Failure::new(
             Code::TargetFull,
-            "the target has as many live claims or locks, open handoffs or promises as it may have; \
-             end some, or wait for one to end",
-        ),
-        Refusal::HandoffClosed => Failure::new(
-            Code::HandoffClosed,
-            "the handoff has an outcome already and keeps it; read it to see which",
-        ),
-        Refusal::HandoffExpired => Failure::new(
-            Code::HandoffExpired,
-            "the handoff's outcome was due before now, and it holds nobody any more; make a new one",
+            "the target has as many live claims or locks as it may have; release some, or wait for \
+             one to end",
         ),
         Refusal::UnderLegalHold => Failure::new(
             Code::UnderLegalHold,
@@ -130,9 +119,7 @@ fn is_held(held: &HeldReply) -> Failure {
         | Refusal::IdTaken
         | Refusal::TargetFull
         | Refusal::UnderLegalHold
-        | Refusal::HoldsFull
-        | Refusal::HandoffClosed
-        | Refusal::HandoffExpired => "the target is held at this level or a stricter one",
+        | Refusal::HoldsFull => "the target is held at this level or a stricter one",
     };
     let holder = &*held.holder;
     let code = refusal(held.refusal).code;
@@ -149,11 +136,6 @@ pub(crate) fn undeclared(member: Member) -> Failure {
         Member::Reason => "`reason` must be one the space declares",
         Member::Level => "`level` must be one of the space's ownership levels",
         Member::Type => "`type` must be a type of commitment the space declares",
-        Member::Outcome => {
-            "`outcome` must be one of the outcomes the space declares for handoffs; the package's \
-             `outcome.vocabulary` lists those there were"
-        }
-        Member::ExpectedBy => "`expected_by` must be later than now",
         Member::Source => "`source` must be one of the space's ownership sources",
     })
 }

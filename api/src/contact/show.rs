@@ -3,11 +3,10 @@
 //! Here: borrowing, no copying: it runs for every check of every batch.
 
 use interlock_domain::contact::policy::Policy;
-use interlock_domain::contact::promise::Promise;
 use interlock_domain::contact::reason::Verdict;
 use interlock_domain::contact::reply::{BudgetView, CheckReply, CommitmentView, OwnerView};
 use interlock_wire::contact::check::{
-    ChannelState, CheckResult, CommitmentRef, ContactBudget, EffectStatus, Lock, Owner, PromiseRef,
+    ChannelState, CheckResult, CommitmentRef, ContactBudget, EffectStatus, Lock, Owner,
 };
 
 /// The answer to a check.
@@ -47,7 +46,8 @@ pub(crate) fn check<'a>(
             .collect(),
         contact_window_until: reply.contact_window_until.map(|until| until.0),
         commitments_active: commitments(&reply.commitments),
-        promises_open: promises(&reply.promises),
+        // A coordinator knows of no promises (`docs/spec/contact.md` §11).
+        promises_open: Vec::new(),
         contact_token: token,
     }
 }
@@ -94,18 +94,6 @@ pub(crate) fn commitments(commitments: &[CommitmentView]) -> Vec<CommitmentRef<'
             id: &commitment.id,
             r#type: &commitment.kind,
             valid_until: commitment.valid_until.map(|until| until.0),
-        })
-        .collect()
-}
-
-/// What the company owes the subject.
-pub(crate) fn promises(promises: &[Promise]) -> Vec<PromiseRef<'_>> {
-    promises
-        .iter()
-        .map(|promise| PromiseRef {
-            id: &promise.id,
-            owner: &promise.owner,
-            due: promise.due.map(|due| due.0),
         })
         .collect()
 }

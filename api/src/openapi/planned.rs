@@ -1,16 +1,15 @@
 //! The operations of coordination that are not served yet.
 
-use interlock_wire::contact::reports::{
-    CoordinationOverview, CoordinationReportPage, ShadowRequest, ShadowRun,
-};
+use interlock_wire::contact::handoffs::{Handoff, HandoffCreate, HandoffOutcome};
 use interlock_wire::contact::suppressions::{SuppressionPage, SuppressionSalt};
+use interlock_wire::problem::Code;
 use interlock_wire::shape::{self, Components, Shape};
-use interlock_wire::value::{Cursor, Days, Limit};
+use interlock_wire::value::{Cursor, Limit};
 
 use super::operation::Operation;
 
 pub(super) fn all(into: &mut Components) -> Vec<Operation> {
-    let mut operations = reports(into);
+    let mut operations = handoffs(into);
     operations.extend(suppressions(into));
     operations
         .into_iter()
@@ -19,8 +18,50 @@ pub(super) fn all(into: &mut Components) -> Vec<Operation> {
         .collect()
 }
 
+fn handoffs(into: &mut Components) -> Vec<Operation> {
+    let one = "/v1/handoffs/{handoff_id}";
+    let accept = "/v1/handoffs/{handoff_id}/accept";
+    let outcome = "/v1/handoffs/{handoff_id}/outcome";
+    let id = "The handoff.";
+    vec![
+        Operation::post(
+            "/v1/handoffs",
+            "create_handoff",
+            "Hands a customer over: the target holds it until the outcome is due.",
+        )
+        .repeatable(true)
+        .takes(HandoffCreate::shape(into), None)
+        .answers(201, "The handoff with its package.", Handoff::shape(into))
+        .problems(&[Code::Capacity]),
+        Operation::get(one, "read_handoff", "A handoff as it is now.")
+            .in_path("handoff_id", id)
+            .answers(200, "The handoff.", Handoff::shape(into))
+            .problems(&[Code::InvalidInput]),
+        Operation::post(
+            accept,
+            "accept_handoff",
+            "Takes a handoff over. Again it changes nothing.",
+        )
+        .in_path("handoff_id", id)
+        .repeatable(true)
+        .answers(200, "The handoff.", Handoff::shape(into))
+        .problems(&[Code::HandoffClosed, Code::HandoffExpired]),
+        Operation::post(
+            outcome,
+            "handoff_outcome",
+            "Reports how a handoff ended, and ends the target's hold. The same outcome again changes \
+             nothing.",
+        )
+        .in_path("handoff_id", id)
+        .repeatable(true)
+        .takes(HandoffOutcome::shape(into), None)
+        .answers(200, "The handoff.", Handoff::shape(into))
+        .problems(&[Code::HandoffClosed, Code::HandoffExpired]),
+    ]
+}
+
 /// Where a page starts and how long it may be.
-fn paged(operation: Operation, limit: u32, into: &mut Components) -> Operation {
+pub(super) fn paged(operation: Operation, limit: u32, into: &mut Components) -> Operation {
     let cursor = Cursor::shape(into);
     let limits = shape::with_default(Limit::shape(into), limit.into());
     operation
@@ -31,38 +72,6 @@ fn paged(operation: Operation, limit: u32, into: &mut Components) -> Operation {
             cursor,
         )
         .in_query("limit", "Most items of the page.", false, limits)
-}
-
-fn reports(into: &mut Components) -> Vec<Operation> {
-    let days = shape::with_default(Days::shape(into), 7.into());
-    let reports = Operation::get(
-        "/v1/coordination/reports",
-        "reports",
-        "Shadow runs and what they found, newest first. Needs the role `analysis` or `security`.",
-    );
-    vec![
-        Operation::get(
-            "/v1/coordination/overview",
-            "overview",
-            "What holds now, and what was decided in the last days, in counts. Needs the role \
-             `analysis` or `security`.",
-        )
-        .in_query("days", "How many days back.", false, days)
-        .answers(200, "The counts.", CoordinationOverview::shape(into)),
-        paged(reports, 50, into).answers(
-            200,
-            "A page of reports.",
-            CoordinationReportPage::shape(into),
-        ),
-        Operation::post(
-            "/v1/coordination/shadow",
-            "shadow",
-            "Asks for a shadow run: the rules over messages that went already, with nothing enforced. \
-             Needs the role `analysis` or `security`.",
-        )
-        .takes(ShadowRequest::shape(into), None)
-        .answers(202, "The run, which goes on by itself.", ShadowRun::shape(into)),
-    ]
 }
 
 fn suppressions(into: &mut Components) -> Vec<Operation> {

@@ -87,8 +87,6 @@ fn w1_a_route_that_is_not_built_yet_still_knows_its_callers() {
     get("nia_sk_test_local_none_k9_wrong", salt).problem(401, "unauthenticated");
     get(KEY_C, salt).problem(403, "forbidden");
     get(KEY_A, salt).problem(404, "not_found");
-    // Every key of this space has the role `analysis`.
-    get(KEY_A, "/v1/coordination/overview").problem(404, "not_found");
     node.post_as(KEY_A, "/v1/handoffs/some/accept", &json!({}))
         .problem(404, "not_found");
 }

@@ -22,8 +22,6 @@ mod effects;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
-mod handoffs;
-#[cfg(test)]
 mod malformed;
 #[cfg(test)]
 mod messages;
@@ -36,9 +34,9 @@ mod observed;
 #[cfg(test)]
 mod privacy;
 #[cfg(test)]
-mod promises;
-#[cfg(test)]
 mod rates;
+#[cfg(test)]
+mod reports;
 #[cfg(test)]
 mod tokens;
 #[cfg(test)]

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
 
 use actix_web::dev::ServerHandle;
+use interlock_api::analysis::Analysis;
 use interlock_api::directory::{
     Directory, Features, KeyEntry, Role, Scope, SourceEntry, SpaceEntry, SpaceSecret,
 };
@@ -28,6 +29,10 @@ pub(crate) const KEY_A: &str = "nia_sk_test_local_acme_a_secretA";
 pub(crate) const KEY_B: &str = "nia_sk_test_local_acme_b_secretB";
 /// Without the scope `coordinate`.
 pub(crate) const KEY_C: &str = "nia_sk_test_local_acme_c_secretC";
+/// With the roles `analysis` and `security` alone.
+pub(crate) const KEY_D: &str = "nia_sk_test_local_acme_d_secretD";
+/// Of a space without the feature, with the role `analysis`.
+pub(crate) const KEY_OFF_ANALYSIS: &str = "nia_sk_test_local_off_l_secretL";
 /// Turned off.
 pub(crate) const KEY_OLD: &str = "nia_sk_test_local_acme_old_secretO";
 /// Of a space without the feature.
@@ -69,15 +74,25 @@ impl Node {
     }
 
     pub(crate) fn with(limits: ApiLimits, test_clock: bool) -> Self {
+        Self::over(World::new(), limits, test_clock, 1_000)
+    }
+
+    /// A server over a world that was there before; it holds at most so many messages at once.
+    pub(crate) fn over(
+        world: World,
+        limits: ApiLimits,
+        test_clock: bool,
+        messages_at_once_max: usize,
+    ) -> Self {
         observed::begin();
-        let world = World::new();
         let directory = Arc::new(directory());
         let readiness = Arc::new(Mutex::new(Readiness::Ready));
         let state = {
             let (world, readiness) = (world.clone(), Arc::clone(&readiness));
             let clock: Arc<dyn TestClock> = Arc::new(Clock(world.clone()));
-            let stamps = world.clone();
+            let (stamps, past) = (world.clone(), Arc::new(world.clone()));
             AppState {
+                analysis: Analysis::bounded(past, messages_at_once_max),
                 directory: Arc::clone(&directory),
                 decider: world,
                 limits,
@@ -243,8 +258,8 @@ fn directory() -> Directory {
         ),
         (KEY_OTHER, SpaceId([9; 16]), 1, vec![Scope::Coordinate]),
     ];
-    let keys = keys
-        .map(|(text, space, source, scopes)| (text, space, source, (scopes, vec![Role::Analysis])));
+    let keys =
+        keys.map(|(text, space, source, scopes)| (text, space, source, (scopes, Vec::new())));
     for (text, space, source, (scopes, roles)) in keys.into_iter().chain(governors()) {
         directory.put_key(KeyEntry {
             digest: directory.digest(text),
@@ -268,8 +283,8 @@ fn directory() -> Directory {
 /// A key's text, space, source, and what it may.
 type Key = (&'static str, SpaceId, u32, (Vec<Scope>, Vec<Role>));
 
-/// Keys of those who erase and hold.
-fn governors() -> [Key; 5] {
+/// Keys of those who erase, hold and count.
+fn governors() -> [Key; 7] {
     let admin = || (vec![Scope::Admin], Vec::new());
     [
         (KEY_ADMIN, fixture::SPACE, 3, admin()),
@@ -287,6 +302,18 @@ fn governors() -> [Key; 5] {
         ),
         (KEY_OFF_ADMIN, SpaceId([8; 16]), 3, admin()),
         (KEY_OTHER_ADMIN, SpaceId([9; 16]), 3, admin()),
+        (
+            KEY_D,
+            fixture::SPACE,
+            4,
+            (Vec::new(), vec![Role::Analysis, Role::Security]),
+        ),
+        (
+            KEY_OFF_ANALYSIS,
+            SpaceId([8; 16]),
+            4,
+            (Vec::new(), vec![Role::Analysis]),
+        ),
     ]
 }
 

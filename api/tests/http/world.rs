@@ -1,17 +1,24 @@
 //! A decider without actors: commands are decided one after the other on a map.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
+use interlock_actors::history::Receipt;
+use interlock_actors::scan::NotScanned;
+use interlock_api::analysis::{History, Visit};
 use interlock_api::decider::{Answer, Asked, Decider, Refused};
 use interlock_domain::contact::Contact;
-use interlock_domain::contact::command::Command;
+use interlock_domain::contact::command::{Body, Command, RequestReport, Route};
 use interlock_domain::contact::entity::ContactEntity;
+use interlock_domain::contact::fixture;
+use interlock_domain::contact::holdings::Holdings;
+use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::contact::reply::{Member, Reply};
 use interlock_domain::ids::IdStream;
-use interlock_domain::key::EntityKey;
+use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::machine::{Context, Entities, Machine, Undecided, View};
 use interlock_domain::time::Timestamp;
 
@@ -56,6 +63,8 @@ struct Inner {
 struct State {
     entities: BTreeMap<EntityKey, (u64, ContactEntity)>,
     ids: IdStream,
+    /// What was noted, in order.
+    notes: Vec<Receipt<Contact>>,
 }
 
 impl World {
@@ -64,6 +73,7 @@ impl World {
             state: Mutex::new(State {
                 entities: BTreeMap::new(),
                 ids: IdStream::new([1; 32]),
+                notes: Vec::new(),
             }),
             now: AtomicI64::new(START),
             mode: Mutex::new(Mode::Decide),
@@ -86,6 +96,13 @@ impl World {
 
     pub(crate) fn mode(&self, mode: Mode) {
         *self.0.mode.lock().unwrap() = mode;
+    }
+
+    /// A shadow run is asked for, and nobody makes it.
+    pub(crate) fn request_report(&self, days: u8) {
+        let body = Body::RequestReport(RequestReport { days });
+        let asked = fixture::command(fixture::AGENTS, Route::Shadow, body);
+        self.decide(&asked, &fixture::policy(), false);
     }
 
     /// How many entities there are: what was recorded.
@@ -112,7 +129,11 @@ impl World {
 
     fn decide_complete(&self, command: &Command, policy: &Policy, full: bool) -> Reply {
         let mut state = self.0.state.lock().unwrap();
-        let State { entities, ids } = &mut *state;
+        let State {
+            entities,
+            ids,
+            notes,
+        } = &mut *state;
         let now = self.now();
         let views = Contact::keys(command).into_iter().map(|key| {
             let known = entities.get(&key);
@@ -138,6 +159,12 @@ impl World {
             *version += 1;
             Contact::check(entity).unwrap();
         }
+        notes.extend(decision.note.map(|note| Receipt {
+            space: command.space,
+            time: now,
+            policy: 1,
+            note,
+        }));
         decision.reply
     }
 
@@ -173,7 +200,12 @@ impl World {
 
 impl Decider for World {
     async fn submit(&self, asked: Asked) -> Result<Vec<Answer<Reply>>, Refused> {
-        let mode = *self.0.mode.lock().unwrap();
+        // What the node itself asks in the background is decided in every mode.
+        let is_own = asked.commands.iter().all(|one| one.source == SourceId(0));
+        let mode = match is_own {
+            true => Mode::Decide,
+            false => *self.0.mode.lock().unwrap(),
+        };
         match mode {
             Mode::SpaceBusy => return Err(Refused::Busy { retry_after_s: 3 }),
             Mode::Overloaded => return Err(Refused::Overloaded { retry_after_s: 2 }),
@@ -197,6 +229,40 @@ impl Decider for World {
         Ok(commands
             .map(|(index, command)| self.answer(index, command, &asked.policy, mode))
             .collect())
+    }
+
+    async fn holdings(
+        &self,
+        space: SpaceId,
+        policy: Arc<Policy>,
+        since: Timestamp,
+    ) -> Result<Holdings, NotScanned> {
+        let now = self.now();
+        let mut seen = Holdings::default();
+        for (key, (_, entity)) in &self.0.state.lock().unwrap().entities {
+            if key.space == space {
+                seen.see(entity, &policy, since, now);
+            }
+        }
+        Ok(seen)
+    }
+}
+
+impl History for World {
+    fn between(&self, from: Timestamp, upto: Timestamp, visit: Visit<'_>) -> Result<(), String> {
+        let state = self.0.state.lock().unwrap();
+        let within = state.notes.iter();
+        let mut within = within
+            .filter(|noted| (from..=upto).contains(&noted.time))
+            .map(|noted| Receipt {
+                space: noted.space,
+                time: noted.time,
+                policy: noted.policy,
+                note: noted.note.clone(),
+            });
+        // Broken off or through: either is the end.
+        let _: ControlFlow<()> = within.try_for_each(visit);
+        Ok(())
     }
 }
 

@@ -16,7 +16,7 @@ use crate::contact::customer::UNSLICED;
 use crate::contact::effect::Standing;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::{ContactCounted, Event};
-use crate::contact::note::{Note, Noted};
+use crate::contact::note::{Mark, Note, Noted};
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Verdict};
 use crate::contact::reply::{CheckReply, EffectView, EffectViewState, Member, Reply};
@@ -91,7 +91,6 @@ fn allowed(
     let id = context.ids.next(context.now);
     let mut reply = sight.reply(id, Verdict::Allow, sight.allow_reasons());
     let mut events = SmallVec::new();
-    let mut effect_id = None;
     if let (Some(wanted), Some(Standing::Free { attempt })) = (check.effect, sight.standing) {
         let reserved = effect::reservation(
             sight.effect,
@@ -101,7 +100,6 @@ fn allowed(
             context.policy,
             context.now,
         );
-        effect_id = Some(wanted.id());
         let entity = key(command.space, Kind::Effect, wanted.hash);
         events.push((entity, Event::EffectReserved(reserved)));
         reply.effect = Some(EffectView {
@@ -110,7 +108,7 @@ fn allowed(
         });
     }
     if let (Direction::Outbound, Some(customer)) = (check.direction, check.customer) {
-        let counted = count(sight, id, effect_id, context.now);
+        let counted = count(sight, id, context.now);
         let entity = key(command.space, Kind::Customer, customer);
         events.push((entity, Event::ContactCounted(counted)));
         sight.spend(&mut reply, counted.share);
@@ -122,7 +120,7 @@ fn allowed(
     answer(command, sight, reply, events)
 }
 
-fn count(sight: &Sight<'_>, id: Id, effect: Option<[u8; 32]>, now: Timestamp) -> ContactCounted {
+fn count(sight: &Sight<'_>, id: Id, now: Timestamp) -> ContactCounted {
     let keep = budget::keep(sight.purpose);
     let budget = sight.purpose.budget.as_ref();
     ContactCounted {
@@ -134,7 +132,6 @@ fn count(sight: &Sight<'_>, id: Id, effect: Option<[u8; 32]>, now: Timestamp) ->
         keep_hours: keep.hours,
         keep_newest: keep.newest,
         decided: true,
-        effect,
     }
 }
 
@@ -145,6 +142,8 @@ fn answer(
     events: Events<Event>,
 ) -> Decision<Contact> {
     let check = sight.check;
+    let counts = |(_, event): &(_, Event)| matches!(event, Event::ContactCounted(_));
+    let mark = events.iter().any(counts).then_some(Mark::ContactReserved);
     let note = Note {
         facts: facts::compared(sight, &reply),
         route: command.route,
@@ -155,6 +154,7 @@ fn answer(
         purpose: Some(check.purpose),
         channel: check.channel,
         direction: Some(check.direction),
+        mark,
     };
     Decision {
         events,

@@ -18,7 +18,7 @@ use crate::machine::Broken;
 use crate::time::Timestamp;
 
 /// What a claim is. Stored: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ClaimKind {
     /// The holder answers for the target.
     Owner,
@@ -41,7 +41,7 @@ impl ClaimKind {
 }
 
 /// The way a claim came. Stored: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ClaimVia {
     /// Somebody declared it.
     Declaration,
@@ -49,9 +49,6 @@ pub enum ClaimVia {
     Mapping,
     /// An ownership source reported it.
     Worker,
-    /// The hold of a handoff. To a client it is a declaration; nobody renews it or gives it back but
-    /// the handoff's outcome.
-    Handoff,
 }
 
 impl ClaimVia {
@@ -59,18 +56,9 @@ impl ClaimVia {
     #[must_use]
     pub const fn slug(self) -> &'static str {
         match self {
-            Self::Declaration | Self::Handoff => "declaration",
+            Self::Declaration => "declaration",
             Self::Mapping => "mapping",
             Self::Worker => "worker",
-        }
-    }
-
-    /// Whether a source outside says so.
-    #[must_use]
-    pub const fn is_observed(self) -> bool {
-        match self {
-            Self::Mapping | Self::Worker => true,
-            Self::Declaration | Self::Handoff => false,
         }
     }
 }

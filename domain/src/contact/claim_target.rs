@@ -52,9 +52,7 @@ pub(super) fn decide(
         if context.full {
             return Decision::read(Reply::Capacity);
         }
-        // Holds of handoffs have a bound of their own.
-        let counts = |claim: &&Claim| claim.is_live(now) && claim.via != ClaimVia::Handoff;
-        let live = known.iter().filter(counts).count();
+        let live = known.iter().filter(|claim| claim.is_live(now)).count();
         if live >= CLAIMS_LIVE_MAX {
             let facts = smallvec![(Fact::Used, CLAIMS_LIVE_MAX.cast_signed() as i64)];
             return answer::refused(command, Refusal::TargetFull, facts);
@@ -81,9 +79,14 @@ pub(super) fn decide(
         accepted.named(),
         now,
     );
+    let other = |claim: &Claim| claim.is_live(now) && claim.holder != wanted.holder;
+    let overlaps = own.is_none() && known.iter().any(other);
     Decision {
         events,
-        ..answer::stands(command, &accepted, Noted::Accepted)
+        ..answer::beside(
+            answer::stands(command, &accepted, Noted::Accepted),
+            overlaps,
+        )
     }
 }
 

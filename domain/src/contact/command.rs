@@ -5,15 +5,13 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contact::claim::ClaimKind;
+use crate::contact::claim::{ClaimKind, ClaimVia};
 use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
-use crate::contact::handoff::command::HandoffCommand;
 use crate::contact::legal_hold::HoldTarget;
 use crate::contact::name::{
     AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
 };
-use crate::contact::promise::{Promise, PromiseState};
 use crate::contact::text::Text;
 use crate::contact::window::Window;
 use crate::ids::Id;
@@ -82,10 +80,16 @@ pub enum Body {
     FindHold(FindHold),
     /// How far the suppression list is (§15).
     ReadFeed,
-    /// A customer is handed over, and what becomes of it (§16).
-    Handoff(HandoffCommand),
-    /// An operator's feed says how a promise stands (§11).
-    TurnPromise(TurnPromise),
+    /// A message to a customer went (§18).
+    NoteMessage(NoteMessage),
+    /// A mapped event ends what its source said about a target (§9).
+    EndObservation(EndObservation),
+    /// A shadow run is asked for (§18).
+    RequestReport(RequestReport),
+    /// A shadow run came to its end (§18).
+    EndReport(EndReport),
+    /// A page of the shadow runs of a space (§18).
+    ReadReports(ReadReports),
 }
 
 /// The route a command came by (`docs/spec/contact.md` §21). Stored: append only.
@@ -119,14 +123,10 @@ pub enum Route {
     Suppressions,
     /// `POST /v1/operator/suppressions`.
     PeoplesSuppressions,
-    /// `POST /v1/handoffs` and a read of one.
-    Handoffs,
-    /// `POST /v1/handoffs/{handoff_id}/accept`.
-    HandoffAccept,
-    /// `POST /v1/handoffs/{handoff_id}/outcome`.
-    HandoffOutcome,
-    /// `POST /v1/operator/promises`.
-    Promises,
+    /// `POST /v1/coordination/shadow`, and what becomes of the run.
+    Shadow,
+    /// `GET /v1/coordination/reports`.
+    Reports,
 }
 
 /// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
@@ -217,21 +217,8 @@ pub enum SettledBy {
 pub struct EffectRef {
     /// The first 16 bytes of the effect id.
     pub hash: KeyHash,
-    /// The other 16 bytes of it.
-    pub rest: [u8; 16],
     /// Its kind, fixed by the first reservation.
     pub kind: EffectKind,
-}
-
-impl EffectRef {
-    /// The public id.
-    #[must_use]
-    pub fn id(self) -> [u8; 32] {
-        let mut id = [0; 32];
-        id[..16].copy_from_slice(&self.hash.0);
-        id[16..].copy_from_slice(&self.rest);
-        id
-    }
 }
 
 /// May this agent do this now?
@@ -382,6 +369,69 @@ pub struct ObserveOwner {
     pub claim: ClaimTarget,
     /// When it was so, as told; `None`: now. Never taken as later than now.
     pub observed_at: Option<Timestamp>,
+    /// [`ClaimVia::Worker`] or [`ClaimVia::Mapping`].
+    pub via: ClaimVia,
+}
+
+/// A mapped event ends what its source said about a target.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndObservation {
+    /// What it is about.
+    pub target: Target,
+    /// The ownership source's name.
+    pub source: Text,
+    /// When it was so, as told; `None`: now. Never taken as later than now.
+    pub observed_at: Option<Timestamp>,
+    /// The id an end gets that came before what it ends; see [`ClaimTarget::new_id`].
+    pub new_id: Id,
+}
+
+/// A message to a customer went. It changes nothing; reports read its note.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NoteMessage {
+    /// To whom.
+    pub customer: KeyHash,
+    /// On which channel; `None`: on one that the space does not declare.
+    pub channel: Option<ChannelId>,
+    /// Who wrote it.
+    pub agent: AgentId,
+    /// The agent's name, when it is short and that of a program.
+    pub name: Option<Text>,
+    /// Why, as far as it is told.
+    pub purpose: Option<PurposeId>,
+    /// The step it was, as far as it is told.
+    pub intent: Option<IntentId>,
+    /// The token it went with.
+    pub jti: Option<Id>,
+    /// When it was written, as told; never taken as later than now.
+    pub occurred_at: Timestamp,
+    /// It is an approved template.
+    pub template: bool,
+}
+
+/// A shadow run is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RequestReport {
+    /// How many days of messages it looks at, 1 to 90.
+    pub days: u8,
+}
+
+/// A shadow run came to its end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct EndReport {
+    /// Which.
+    pub id: Id,
+    /// What it found, at most `reports::SUMMARY_BYTES_MAX` bytes; `None`: it failed.
+    pub summary: Option<Vec<u8>>,
+}
+
+/// A page of the shadow runs of a space, newest first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ReadReports {
+    /// Only those asked for before the one of this number.
+    pub before: Option<u32>,
+    /// How many at most, 1 or more.
+    pub limit: usize,
 }
 
 /// Somebody takes one task of an object.
@@ -526,15 +576,4 @@ pub enum HoldPlace {
 pub struct FindHold {
     /// Which hold.
     pub hold: Id,
-}
-
-/// How a promise stands.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct TurnPromise {
-    /// To whom.
-    pub customer: KeyHash,
-    /// The promise; what is kept or withdrawn is found by its id alone.
-    pub promise: Promise,
-    /// How it stands from now on.
-    pub state: PromiseState,
 }

@@ -8,11 +8,10 @@ use serde::{Deserialize, Serialize};
 use crate::contact::claim::{self, Claim, check_epochs};
 use crate::contact::commitment::{self, Commitment};
 use crate::contact::event::{
-    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, MessageSeen, PromiseTurned,
-    SuppressionLifted, TokenSeen,
+    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, MessageSeen, SuppressionLifted,
+    TokenSeen,
 };
 use crate::contact::name::{ChannelId, PurposeId};
-use crate::contact::promise::{Promise, Promises};
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
 use crate::ids::Id;
@@ -38,11 +37,6 @@ pub struct Customer {
     pub tokens_reused: u32,
     /// Legal holds on the customer. While there is one nothing is dropped for its age.
     pub legal_holds: u32,
-    /// The ids of the effects that allowed checks reserved for it, the newest last, at most
-    /// [`EFFECTS_KEPT`]. They go with the rest of it and keep nothing.
-    pub effects: Vec<[u8; 32]>,
-    /// What the company owes it.
-    pub promises: Option<Box<Promises>>,
 }
 
 /// How many contacts a customer under a legal hold keeps; the newest stay. 40 KiB, beside which the
@@ -51,9 +45,6 @@ pub const HELD_CONTACTS_MAX: usize = 1_024;
 
 /// How many named tokens a customer keeps.
 pub const TOKENS_KEPT: usize = 32;
-
-/// How many effects a customer keeps: as many as a handoff's package shows.
-pub const EFFECTS_KEPT: usize = 50;
 
 /// For how many hours a named token is kept; a token lives two minutes, a late declaration hours.
 const TOKEN_KEPT_HOURS: u16 = 24;
@@ -171,16 +162,7 @@ impl Customer {
         };
     }
 
-    /// What the company owes, the soonest due first.
-    #[must_use]
-    pub fn promises(&self) -> &[Promise] {
-        self.promises.as_ref().map_or(&[], |promises| &promises.0)
-    }
-
     pub(super) fn count(&mut self, event: &ContactCounted) {
-        if let Some(effect) = event.effect {
-            self.remember(effect);
-        }
         if !self.is_held() {
             self.contacts.retain(|contact| event.at < contact.until());
         }
@@ -231,26 +213,6 @@ impl Customer {
         }
         kept.reverse();
         self.contacts = kept;
-    }
-
-    fn remember(&mut self, effect: [u8; 32]) {
-        self.effects.retain(|known| *known != effect);
-        if self.effects.len() >= EFFECTS_KEPT {
-            self.effects.remove(0);
-        }
-        // As with contacts: most customers have one or two.
-        if self.effects.len() < 4 {
-            self.effects.reserve_exact(1);
-        }
-        self.effects.push(effect);
-    }
-
-    pub(super) fn promise(&mut self, event: &PromiseTurned) {
-        let promises = self.promises.get_or_insert_default();
-        promises.turn(event);
-        if promises.0.is_empty() {
-            self.promises = None;
-        }
     }
 
     pub(super) fn make(&mut self, event: &ContactMade) {
@@ -383,7 +345,7 @@ impl Customer {
     /// something has no end, or a legal hold is on it. What ends earlier goes with the next event, not with one of its own.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
-        if self.is_held() || self.promises.is_some() {
+        if self.is_held() {
             return None;
         }
         let mut last = Timestamp(i64::MIN);

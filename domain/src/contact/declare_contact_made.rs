@@ -5,10 +5,10 @@
 //! or not. Not here: how contacts count (`budget`).
 
 use crate::contact::command::{Command, DeclareContactMade, Direction};
-use crate::contact::customer::{Customer, UNSLICED};
+use crate::contact::customer::{ContactState, Customer, UNSLICED};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::{ContactCounted, ContactMade, Event, TokenSeen};
-use crate::contact::note::{Note, Noted};
+use crate::contact::note::{Mark, Note, Noted};
 use crate::contact::policy::Policy;
 use crate::contact::reply::{DeclareReply, Member, Reply};
 use crate::contact::{Contact, budget, key};
@@ -29,7 +29,7 @@ pub(super) fn decide(
     };
     let Some(hash) = declare.customer else {
         let id = context.ids.next(now);
-        return answer(command, declare, id, false, Events::new());
+        return answer(command, declare, id, (false, None), Events::new());
     };
     let entity = key(command.space, Kind::Customer, hash);
     let customer = entities.get(&entity).and_then(ContactEntity::as_customer);
@@ -39,6 +39,12 @@ pub(super) fn decide(
     if held.is_none() && context.full {
         return Decision::read(Reply::Capacity);
     }
+    // A decision that is declared again is the same contact.
+    let mark = match held.map(|held| held.state) {
+        Some(ContactState::Reserved) => Some(Mark::ContactMade),
+        Some(ContactState::Made | ContactState::Declared) => None,
+        None => Some(Mark::ContactDeclared),
+    };
     let (id, contact) = match held {
         Some(held) => {
             let made = ContactMade {
@@ -59,7 +65,6 @@ pub(super) fn decide(
                 keep_hours: keep.hours,
                 keep_newest: keep.newest,
                 decided: false,
-                effect: None,
             };
             (id, Event::ContactCounted(counted))
         }
@@ -76,14 +81,14 @@ pub(super) fn decide(
         };
         events.push((entity, Event::TokenSeen(seen)));
     }
-    answer(command, declare, id, token_reused, events)
+    answer(command, declare, id, (token_reused, mark), events)
 }
 
 fn answer(
     command: &Command,
     declare: &DeclareContactMade,
     id: Id,
-    token_reused: bool,
+    (token_reused, mark): (bool, Option<Mark>),
     events: Events<Event>,
 ) -> Decision<Contact> {
     let decision = if token_reused {
@@ -102,6 +107,7 @@ fn answer(
             purpose: Some(declare.purpose),
             channel: Some(declare.channel),
             direction: Some(Direction::Outbound),
+            mark,
             ..Note::new(command, decision)
         }),
         notices: Vec::new(),

@@ -1,7 +1,7 @@
 //! The state of one entity, of any kind.
 //!
 //! Here: the enum and how an entity is taken out of it. Not here: what each kind is (`customer`,
-//! `object`, `effect`, `receipt`, `directory`, `legal_hold`, `handoff`).
+//! `object`, `effect`, `receipt`, `directory`, `legal_hold`, `reports`).
 
 use serde::{Deserialize, Serialize};
 
@@ -10,10 +10,10 @@ use crate::contact::customer::Customer;
 use crate::contact::directory::DirectoryRow;
 use crate::contact::effect::Effect;
 use crate::contact::feed::Feed;
-use crate::contact::handoff::Handoff;
 use crate::contact::legal_hold::Holds;
 use crate::contact::object::Object;
 use crate::contact::receipt::Receipt;
+use crate::contact::reports::Reports;
 
 /// One entity. Effects are the many, so they stand in line; the others are boxed, so that an
 /// effect costs no more than itself. Stored: append only.
@@ -33,8 +33,8 @@ pub enum ContactEntity {
     Holds(Box<Holds>),
     /// How far the suppression list is.
     Feed(Feed),
-    /// A customer handed over.
-    Handoff(Box<Handoff>),
+    /// The shadow runs of a space.
+    Reports(Box<Reports>),
 }
 
 impl ContactEntity {
@@ -49,7 +49,7 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Handoff(_) => None,
+            | Self::Reports(_) => None,
         }
     }
 
@@ -64,7 +64,7 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Handoff(_) => None,
+            | Self::Reports(_) => None,
         }
     }
 
@@ -79,7 +79,7 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Handoff(_) => None,
+            | Self::Reports(_) => None,
         }
     }
 
@@ -94,7 +94,7 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Handoff(_) => None,
+            | Self::Reports(_) => None,
         }
     }
 
@@ -109,7 +109,7 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Handoff(_) => None,
+            | Self::Reports(_) => None,
         }
     }
 
@@ -124,7 +124,7 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Feed(_)
-            | Self::Handoff(_) => None,
+            | Self::Reports(_) => None,
         }
     }
 
@@ -139,15 +139,15 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Holds(_)
-            | Self::Handoff(_) => None,
+            | Self::Reports(_) => None,
         }
     }
 
-    /// The handoff, if it is one.
+    /// The shadow runs, if it is them.
     #[must_use]
-    pub fn as_handoff(&self) -> Option<&Handoff> {
+    pub fn as_reports(&self) -> Option<&Reports> {
         match self {
-            Self::Handoff(handoff) => Some(handoff),
+            Self::Reports(reports) => Some(reports),
             Self::Effect(_)
             | Self::Customer(_)
             | Self::Object(_)
@@ -169,7 +169,7 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Handoff(_) => &[],
+            | Self::Reports(_) => &[],
         }
     }
 
@@ -184,7 +184,7 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Handoff(_) => &[],
+            | Self::Reports(_) => &[],
         }
     }
 }

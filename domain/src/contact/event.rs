@@ -10,10 +10,8 @@ use crate::contact::command::{EffectKind, Settlement};
 use crate::contact::commitment::{Commitment, CommitmentState};
 use crate::contact::directory::DirectoryRow;
 use crate::contact::feed::Feed;
-use crate::contact::handoff::{Handoff, HandoffStatus};
 use crate::contact::legal_hold::LegalHold;
 use crate::contact::name::{ChannelId, PurposeId, SourceId};
-use crate::contact::promise::{Promise, PromiseState};
 use crate::contact::receipt::Receipt;
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
@@ -63,28 +61,15 @@ pub enum Event {
     HoldReleased(HoldReleased),
     /// Entries of the suppression list changed: the number of the newest change.
     FeedMoved(Feed),
-    /// A customer was handed over.
-    HandoffCreated(Box<Handoff>),
-    /// A handoff moved.
-    HandoffTurned(Box<HandoffTurned>),
-    /// A promise was told of.
-    PromiseTurned(Box<PromiseTurned>),
+    /// A shadow run was asked for.
+    RunRequested(RunRequested),
+    /// A shadow run came to its end.
+    RunEnded(Box<RunEnded>),
 }
 
 /// A customer was erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomerErased {
-    /// When.
-    pub at: Timestamp,
-}
-
-/// A handoff moved.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HandoffTurned {
-    /// Where it is from now on.
-    pub state: HandoffStatus,
-    /// How it ended.
-    pub outcome: Option<Text>,
     /// When.
     pub at: Timestamp,
 }
@@ -118,15 +103,26 @@ pub struct HoldReleased {
     pub at: Timestamp,
 }
 
-/// A promise was told of.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct PromiseTurned {
-    /// The promise.
-    pub promise: Promise,
-    /// How it stands from now on.
-    pub state: PromiseState,
+/// A shadow run was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunRequested {
+    /// Its id.
+    pub id: Id,
+    /// How many days it looks at.
+    pub days: u8,
     /// When.
     pub at: Timestamp,
+}
+
+/// A shadow run came to its end.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RunEnded {
+    /// Which.
+    pub id: Id,
+    /// When.
+    pub at: Timestamp,
+    /// What it found; `None`: it failed.
+    pub summary: Option<Vec<u8>>,
 }
 
 /// An offer stands otherwise.
@@ -194,8 +190,6 @@ pub struct ContactCounted {
     pub keep_newest: u16,
     /// An `allow` reserved it; else it was declared without a decision held.
     pub decided: bool,
-    /// The id of the effect that was reserved with it.
-    pub effect: Option<[u8; 32]>,
 }
 
 /// A counted contact was declared made.

@@ -7,9 +7,12 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::contact::command::{Command, Direction, Route};
-use crate::contact::name::{ChannelId, PurposeId, SourceId};
+use crate::contact::name::{AgentId, ChannelId, IntentId, PurposeId, SourceId};
 use crate::contact::reason::{Reason, Refusal, Verdict};
+use crate::contact::text::Text;
 use crate::ids::Id;
+use crate::key::KeyHash;
+use crate::time::Timestamp;
 
 /// What stays of a decision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -32,6 +35,42 @@ pub struct Note {
     pub direction: Option<Direction>,
     /// The numbers that were compared.
     pub facts: Facts,
+    /// What it counts as in reports.
+    pub mark: Option<Mark>,
+}
+
+/// What a decision counts as in reports (`docs/spec/contact.md` §18). Stored: append only.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Mark {
+    /// An `allow` reserved a contact.
+    ContactReserved,
+    /// A contact that was allowed is declared; the note's decision is the one that allowed it.
+    ContactMade,
+    /// A contact that no decision allowed is declared.
+    ContactDeclared,
+    /// A claim was accepted beside a live one of another holder.
+    OwnershipOverlap,
+    /// A message came or went. Its text is nowhere.
+    Message(Box<MessageNoted>),
+}
+
+/// What stays of a message, beside the channel, the purpose and the direction of its note.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MessageNoted {
+    /// Whose, as a keyed hash.
+    pub customer: KeyHash,
+    /// When it was written; never later than when it was noted.
+    pub occurred_at: Timestamp,
+    /// Who wrote it; `None`: the customer.
+    pub agent: Option<AgentId>,
+    /// The agent's name, when it is short and that of a program.
+    pub name: Option<Text>,
+    /// The step it was.
+    pub intent: Option<IntentId>,
+    /// The token it went with.
+    pub jti: Option<Id>,
+    /// It is an approved template.
+    pub template: bool,
 }
 
 /// Numbers of a decision, in the order they were compared.
@@ -112,6 +151,7 @@ impl Note {
             channel: None,
             direction: None,
             facts: Facts::new(),
+            mark: None,
         }
     }
 }

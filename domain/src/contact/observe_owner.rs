@@ -35,7 +35,7 @@ pub(super) fn decide(
     let known = view.entity.map_or(&[][..], ContactEntity::claims);
     let last = known
         .iter()
-        .filter(|claim| claim.via.is_observed() && claim.source == seen.source)
+        .filter(|claim| claim.via != ClaimVia::Declaration && claim.source == seen.source)
         .max_by_key(|claim| claim.epoch);
     if let Some(last) = last.filter(|last| observed_at < last.observed_at) {
         return answer::stands(command, last, Noted::NothingToChange);
@@ -48,7 +48,7 @@ pub(super) fn decide(
     let accepted = Claim {
         level: level.clone(),
         rank,
-        via: ClaimVia::Worker,
+        via: observe.via,
         until: now.plus_s(i64::from(lease_s)),
         epoch: view.next_version,
         observed_at,
@@ -64,8 +64,17 @@ pub(super) fn decide(
         accepted.named(),
         now,
     );
+    let goes_on = before.is_some_and(|before| before.holder == seen.holder);
+    let replaced = before.map(|before| before.id);
+    let other = |claim: &Claim| {
+        claim.is_live(now) && claim.holder != seen.holder && Some(claim.id) != replaced
+    };
+    let overlaps = !goes_on && known.iter().any(other);
     Decision {
         events,
-        ..answer::stands(command, &accepted, Noted::Accepted)
+        ..answer::beside(
+            answer::stands(command, &accepted, Noted::Accepted),
+            overlaps,
+        )
     }
 }

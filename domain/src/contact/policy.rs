@@ -142,7 +142,7 @@ pub struct OwnershipSource {
 }
 
 /// What a holder is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, serde::Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HolderKind {
     /// A program.
@@ -229,20 +229,7 @@ pub struct Handoffs {
     /// Outcomes there are.
     pub vocabulary: Vec<Text>,
     /// What an outcome suppresses.
-    pub suppressions: Vec<OutcomeSuppression>,
-}
-
-/// What an outcome suppresses (§16).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct OutcomeSuppression {
-    /// The outcome.
-    pub outcome: Text,
-    /// For which purpose; [`PurposeId::ANY`] for every one.
-    pub purpose: PurposeId,
-    /// Why.
-    pub reason: ReasonId,
-    /// On which channel; `None` for every one.
-    pub channel: Option<ChannelId>,
+    pub suppressions: Vec<(Text, PurposeId, ReasonId)>,
 }
 
 impl Versioned for Policy {

@@ -119,7 +119,7 @@ pub enum Refusal {
     TaskLocked = 4,
     /// The epoch is not the claim's current one.
     StaleEpoch = 5,
-    /// The target has as many live claims, locks, open handoffs or promises as it may have.
+    /// The target has as many live claims or locks as it may have.
     TargetFull = 6,
     /// Another customer's offer has this id.
     IdTaken = 7,
@@ -127,15 +127,11 @@ pub enum Refusal {
     UnderLegalHold = 8,
     /// The space has as many live legal holds as it may have.
     HoldsFull = 9,
-    /// The handoff has another outcome, or one already.
-    HandoffClosed = 10,
-    /// The handoff's outcome did not come in time.
-    HandoffExpired = 11,
 }
 
 impl Refusal {
     /// All refusals, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 10] = [
         Self::EffectInFlight,
         Self::StaleAttempt,
         Self::InvalidTransition,
@@ -146,8 +142,6 @@ impl Refusal {
         Self::IdTaken,
         Self::UnderLegalHold,
         Self::HoldsFull,
-        Self::HandoffClosed,
-        Self::HandoffExpired,
     ];
 
     /// The problem's code.
@@ -164,8 +158,6 @@ impl Refusal {
             Self::IdTaken => "id_taken",
             Self::UnderLegalHold => "under_legal_hold",
             Self::HoldsFull => "legal_holds_full",
-            Self::HandoffClosed => "handoff_closed",
-            Self::HandoffExpired => "handoff_expired",
         }
     }
 }

@@ -39,6 +39,7 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
             let source = policy.ownership_source(&observe.claim.source);
             declared(source, Member::Source)
         }
+        Body::EndObservation(end) => declared(policy.ownership_source(&end.source), Member::Source),
         Body::MakeCommitment(made) => declared(policy.compatibility(&made.kind), Member::Type),
         Body::LockTask(lock) => names.level(lock.level.as_deref()),
         Body::ReserveEffect(_)
@@ -54,8 +55,11 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
         | Body::ReleaseHold(_)
         | Body::FindHold(_)
         | Body::ReadFeed
-        | Body::Handoff(_)
-        | Body::TurnPromise(_) => Ok(()),
+        // A name that is gone is only noted.
+        | Body::NoteMessage(_)
+        | Body::RequestReport(_)
+        | Body::EndReport(_)
+        | Body::ReadReports(_) => Ok(()),
     }
 }
 

@@ -8,14 +8,13 @@ use serde::{Deserialize, Serialize};
 use crate::contact::command::{Body, Command, ReceiptRef};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
-use crate::contact::handoff::HandoffStatus;
 use crate::contact::legal_hold::LegalHold;
 use crate::contact::name::{PurposeId, SourceId};
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{
     CheckReply, ClaimReply, ClaimedRef, DeclareReply, EffectReply, EffectState, ErasedReply,
-    HandoffReply, HeldReply, Reply,
+    HeldReply, Reply,
 };
 use crate::contact::text::Text;
 use crate::contact::{Contact, key};
@@ -82,19 +81,6 @@ pub enum Stored {
     Erased(Box<ErasedReply>),
     /// A legal hold as it was.
     Hold(Box<LegalHold>),
-    /// A handoff as it was; what never changes of it is with the handoff.
-    Handoff(Box<HandoffRef>),
-}
-
-/// A handoff's answer, but for what its entity keeps. The longest outcome has 40 bytes.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HandoffRef {
-    /// Which.
-    pub id: Id,
-    /// Where it was.
-    pub status: HandoffStatus,
-    /// How it had ended.
-    pub outcome: Option<Text>,
 }
 
 /// An effect's answer in 24 bytes: receipts are many.
@@ -186,9 +172,11 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::DeclareEffect(_)
         | Body::LiftSuppression(_)
         | Body::EndCommitment(_)
-        | Body::ReleaseClaim(_)
         | Body::ForgetCustomer(_)
-        | Body::ReleaseHold(_) => true,
+        | Body::ReleaseHold(_)
+        | Body::EndObservation(_)
+        | Body::EndReport(_)
+        | Body::ReleaseClaim(_) => true,
         Body::Check(_)
         | Body::ReserveEffect(_)
         | Body::DeclareContactMade(_)
@@ -204,8 +192,9 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::PlaceHold(_)
         | Body::FindHold(_)
         | Body::ReadFeed
-        | Body::TurnPromise(_) => false,
-        Body::Handoff(ref body) => body.frees(),
+        | Body::NoteMessage(_)
+        | Body::RequestReport(_)
+        | Body::ReadReports(_) => false,
     };
     !frees && entities.get(&entity(command, receipt)).is_none()
 }
@@ -227,14 +216,6 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         Reply::Declared(declared) => Some((declaration(*declared), KEPT_S)),
         Reply::Claim(claim) => Some((Stored::Claim(claim.clone()), KEPT_S)),
         Reply::Held(held) => Some((Stored::Held(held.clone()), KEPT_S)),
-        Reply::Handoff(handoff) => {
-            let kept = HandoffRef {
-                id: handoff.id,
-                status: handoff.status,
-                outcome: handoff.outcome.clone(),
-            };
-            Some((Stored::Handoff(Box::new(kept)), KEPT_S))
-        }
         Reply::Observed => Some((Stored::Observed, KEPT_S)),
         Reply::Refused(refusal) => Some((Stored::Refused(*refusal), KEPT_S)),
         Reply::Erased(erased) => Some((Stored::Erased(erased.clone()), KEPT_S)),
@@ -250,9 +231,10 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         | Reply::HoldFound(_)
         | Reply::Moved
         | Reply::Feed(_)
-        | Reply::Past(_)
-        | Reply::Effects(_)
-        | Reply::EffectSeen(_) => None,
+        | Reply::ObservedAgain
+        | Reply::RunAsked(_)
+        | Reply::RunEnded
+        | Reply::Runs(_) => None,
     }
 }
 
@@ -305,13 +287,7 @@ impl Stored {
             Self::Held(held) => Reply::Held(held.clone()),
             Self::Erased(erased) => Reply::Erased(erased.clone()),
             Self::Hold(hold) => Reply::Hold(hold.clone()),
-            Self::Handoff(kept) => Reply::Handoff(Box::new(HandoffReply {
-                id: kept.id,
-                status: kept.status,
-                outcome: kept.outcome.clone(),
-                handoff: None,
-            })),
-            Self::Observed => Reply::Observed,
+            Self::Observed => Reply::ObservedAgain,
             Self::Refused(refusal) => Reply::Refused(*refusal),
         }
     }

@@ -8,16 +8,15 @@ use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::contact::claim::{ClaimKind, ClaimVia};
-use crate::contact::command::{Direction, EffectKind};
+use crate::contact::command::Direction;
 use crate::contact::directory::Target;
 use crate::contact::entity::ContactEntity;
 use crate::contact::erasure::Erased;
-use crate::contact::handoff::{Handoff, HandoffStatus};
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
 use crate::contact::name::PurposeId;
 use crate::contact::policy::Policy;
-use crate::contact::promise::Promise;
 use crate::contact::reason::{Reason, Refusal, Verdict};
+use crate::contact::reports::Run;
 use crate::contact::text::Text;
 use crate::ids::Id;
 use crate::key::KeyHash;
@@ -33,8 +32,16 @@ pub enum Reply {
     Effect(EffectReply),
     /// A declaration's result: 200.
     Declared(DeclareReply),
-    /// The message was noted: one accepted item of `/v1/batch`.
+    /// The message or event was noted: one accepted item of `/v1/batch`.
     Observed,
+    /// It was noted before, under the same key: one duplicate of `/v1/batch`.
+    ObservedAgain,
+    /// A shadow run, new or still under way: 202.
+    RunAsked(RunAsked),
+    /// The end of a shadow run was noted, now or before.
+    RunEnded,
+    /// A page of shadow runs: 200.
+    Runs(Box<RunsPage>),
     /// A claim or a lock as it is now: 201 when it was asked for, 200 when it was given back.
     Claim(Box<ClaimReply>),
     /// Where a claim is; completes a release and never leaves the node.
@@ -67,14 +74,6 @@ pub enum Reply {
     TooManyKeys,
     /// 422 `invalid_input`: a newer policy no longer declares the name of this member.
     Undeclared(Member),
-    /// 422 `invalid_input`: the instant in this member has passed.
-    Past(Member),
-    /// A handoff: 201 when it was made, else 200.
-    Handoff(Box<HandoffReply>),
-    /// Ids of effects, the newest first; completes a handoff and never leaves the node.
-    Effects(Vec<[u8; 32]>),
-    /// An effect as a package shows it, if it does; never leaves the node.
-    EffectSeen(Option<EffectSight>),
 }
 
 impl Reply {
@@ -94,6 +93,10 @@ impl Reply {
             Self::Declared(declared) if declared.accepted => ("accepted", "none"),
             Self::Declared(_) => ("turned_down", "none"),
             Self::Observed => ("observed", "none"),
+            Self::ObservedAgain => ("observed_again", "none"),
+            Self::RunAsked(_) => ("run_asked", "none"),
+            Self::RunEnded => ("run_ended", "none"),
+            Self::Runs(_) => ("runs", "none"),
             Self::Claim(_) => ("claim", "none"),
             Self::Found(_) => ("found", "none"),
             Self::Advice(_) => ("advice", "none"),
@@ -110,10 +113,6 @@ impl Reply {
             Self::Capacity => ("refused", "capacity"),
             Self::TooManyKeys => ("refused", "too_many_keys"),
             Self::Undeclared(member) => ("undeclared", member.name()),
-            Self::Past(member) => ("past", member.name()),
-            Self::Handoff(handoff) => ("handoff", handoff.status.slug()),
-            Self::Effects(_) => ("effects", "none"),
-            Self::EffectSeen(_) => ("effect_seen", "none"),
         }
     }
 }
@@ -135,10 +134,6 @@ pub enum Member {
     Source,
     /// `type`: of a commitment.
     Type,
-    /// `outcome`: of a handoff.
-    Outcome,
-    /// `expected_by`: of a handoff.
-    ExpectedBy,
 }
 
 impl Member {
@@ -153,8 +148,6 @@ impl Member {
             Self::Level => "level",
             Self::Source => "source",
             Self::Type => "type",
-            Self::Outcome => "outcome",
-            Self::ExpectedBy => "expected_by",
         }
     }
 }
@@ -197,8 +190,6 @@ pub struct CheckReply {
     pub signer: u32,
     /// Texts of the purposes above, only in a repeated answer; see [`Self::name`].
     pub names: Vec<(PurposeId, Text)>,
-    /// What the company owes the subject.
-    pub promises: Vec<Promise>,
 }
 
 impl CheckReply {
@@ -327,44 +318,6 @@ pub struct AdviceReply {
     pub budgets: SmallVec<[BudgetView; 4]>,
     /// What was offered to the subject and holds.
     pub commitments: Vec<CommitmentView>,
-    /// What the company owes the subject.
-    pub promises: Vec<Promise>,
-}
-
-/// A handoff as it is (Appendix A, Handoff).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandoffReply {
-    /// Its id.
-    pub id: Id,
-    /// Where it is.
-    pub status: HandoffStatus,
-    /// How it ended.
-    pub outcome: Option<Text>,
-    /// The handoff, for what never changes of it; `None` in a repeated answer, which is completed by
-    /// a read.
-    pub handoff: Option<Handoff>,
-}
-
-impl HandoffReply {
-    /// Of a handoff at `now`.
-    #[must_use]
-    pub fn of(id: Id, handoff: &Handoff, now: Timestamp) -> Self {
-        Self {
-            id,
-            status: handoff.status(now),
-            outcome: handoff.outcome.clone(),
-            handoff: Some(handoff.clone()),
-        }
-    }
-}
-
-/// An effect as a package shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EffectSight {
-    /// What it is.
-    pub kind: EffectKind,
-    /// Its state; never [`EffectState::Failed`].
-    pub state: EffectState,
 }
 
 /// An effect as it is now (Appendix A, Effect).
@@ -383,7 +336,7 @@ pub struct EffectReply {
 }
 
 /// An effect's state. Stored: append only.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[repr(u8)]
 pub enum EffectState {
     /// A live attempt has it.
@@ -433,6 +386,28 @@ impl DeclareReply {
         accepted: true,
         ..Self::TURNED_DOWN
     };
+}
+
+/// A shadow run that was asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RunAsked {
+    /// Its id.
+    pub id: Id,
+    /// How many days it looks at; those of the run under way, not those asked for now.
+    pub days: u8,
+    /// When it was asked for.
+    pub requested_at: Timestamp,
+    /// It was not under way before.
+    pub is_new: bool,
+}
+
+/// Some shadow runs, newest first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunsPage {
+    /// The runs.
+    pub runs: Vec<Run>,
+    /// Where the next page starts; `None`: this is the last.
+    pub next: Option<u32>,
 }
 
 /// A claim's name and epoch.

@@ -10,18 +10,20 @@ mod commitments;
 mod degraded;
 mod effects;
 mod golden;
-mod handoffs;
 mod inbound;
 mod laws;
 mod locks;
+mod mappings;
 mod models;
 mod order;
 mod policies;
 mod privacy;
-mod promises;
 mod receipts;
+mod reports;
+mod shadow;
 mod suppression_model;
 mod suppressions;
+mod tally;
 mod windows;
 
 use std::collections::BTreeMap;
@@ -210,7 +212,7 @@ impl World {
                 | ContactEntity::Directory(_)
                 | ContactEntity::Holds(_)
                 | ContactEntity::Feed(_)
-                | ContactEntity::Handoff(_) => false,
+                | ContactEntity::Reports(_) => false,
             };
             if let Some((_, known)) = self.entities.get(key)
                 && !has_claims(known)

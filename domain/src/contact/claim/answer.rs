@@ -7,7 +7,7 @@
 use crate::contact::Contact;
 use crate::contact::claim::Held;
 use crate::contact::command::{Command, Route};
-use crate::contact::note::{Facts, Note, Noted};
+use crate::contact::note::{Facts, Mark, Note, Noted};
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{ClaimedRef, DeclareReply, HeldReply, Reply};
 use crate::contact::text::Text;
@@ -21,7 +21,9 @@ pub(in crate::contact) fn stands(
     noted: Noted,
 ) -> Decision<Contact> {
     let reply = held.reply();
-    let reply = if command.route == Route::Declare {
+    let reply = if command.route == Route::Batch {
+        Reply::Observed
+    } else if command.route == Route::Declare {
         Reply::Declared(DeclareReply {
             accepted: true,
             decision_id: None,
@@ -34,6 +36,17 @@ pub(in crate::contact) fn stands(
         Reply::Claim(Box::new(reply))
     };
     noted_as(command, reply, noted, Facts::new())
+}
+
+/// The same, with the mark of a claim that came beside a live one of another holder.
+pub(in crate::contact) fn beside(
+    mut decision: Decision<Contact>,
+    is_beside: bool,
+) -> Decision<Contact> {
+    if let Some(note) = &mut decision.note {
+        note.mark = is_beside.then_some(Mark::OwnershipOverlap);
+    }
+    decision
 }
 
 /// Somebody else has it.

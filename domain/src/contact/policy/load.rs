@@ -90,11 +90,7 @@ impl Policy {
         let ownership = load_ownership(document.ownership)?;
         let (reasons, keep_changes_days) = load_suppression(document.suppression)?;
         let (effect_lease_s, effect_key_days) = load_effects(document.effects)?;
-        let handoffs = load_handoffs(
-            document.handoffs,
-            &ownership,
-            (&purposes, &channels, &reasons),
-        )?;
+        let handoffs = load_handoffs(document.handoffs, &ownership, &purposes, &reasons)?;
         Ok(Self {
             version,
             purposes,

@@ -15,20 +15,16 @@ use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::erasure::Erased;
 use crate::contact::event::{
     ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CustomerErased, EffectReserved,
-    EffectSettled, Event, HandoffTurned, HoldMarked, HoldReleased, MessageSeen, PromiseTurned,
+    EffectSettled, Event, HoldMarked, HoldReleased, MessageSeen, RunEnded, RunRequested,
     SuppressionLifted, TokenSeen,
 };
 use crate::contact::feed::Feed;
-use crate::contact::handoff::{EffectSeen, Handoff, HandoffStatus, Package};
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
-use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
-use crate::contact::note::{Fact, Note, Noted};
-use crate::contact::promise::{Promise, PromiseState};
+use crate::contact::name::{AgentId, ChannelId, PurposeId, ReasonId, SourceId};
+use crate::contact::note::{Fact, Mark, MessageNoted, Note, Noted};
 use crate::contact::reason::{Reason, Refusal, Verdict};
-use crate::contact::receipt::{HandoffRef, Receipt, Stored, StoredEffect};
-use crate::contact::reply::{
-    ClaimReply, ClaimedRef, CommitmentView, EffectReply, EffectState, HeldReply,
-};
+use crate::contact::receipt::{Receipt, Stored, StoredEffect};
+use crate::contact::reply::{ClaimReply, ClaimedRef, EffectReply, EffectState, HeldReply};
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
 use crate::contact::window::Window;
@@ -69,7 +65,6 @@ fn events() -> Vec<Event> {
             keep_hours: 24,
             keep_newest: 32,
             decided: true,
-            effect: Some([0xee; 32]),
         }),
         Event::ContactMade(ContactMade { id, at }),
         Event::TokenSeen(TokenSeen {
@@ -106,58 +101,8 @@ fn events() -> Vec<Event> {
     events.extend(outcomes());
     events.extend(ownership());
     events.extend(privacy());
-    events.extend(handoffs());
+    events.extend(runs());
     events
-}
-
-/// Handoffs and promises.
-fn handoffs() -> Vec<Event> {
-    let at = Timestamp(1);
-    let promise = Promise {
-        id: Text::from("p"),
-        owner: Text::from("o"),
-        due: Some(at),
-    };
-    let package = Package {
-        owner: Some(golden_claim().view()),
-        commitments: vec![CommitmentView {
-            id: Text::from("a"),
-            kind: Text::from("offer"),
-            valid_until: None,
-        }],
-        promises: vec![promise.clone()],
-        suppressions: vec![Text::from("any")],
-        effects: vec![EffectSeen {
-            id: [0xee; 32],
-            kind: EffectKind::Filing,
-            state: EffectState::Done,
-        }],
-        vocabulary: vec![Text::from("done")],
-    };
-    vec![
-        Event::HandoffCreated(Box::new(Handoff {
-            customer: KeyHash([0xcd; 16]),
-            target: Text::from("t"),
-            created_at: at,
-            expected_by: Timestamp(2),
-            state: HandoffStatus::Created,
-            turned_at: at,
-            outcome: None,
-            sealed: vec![9],
-            destination: Box::from([8]),
-            package,
-        })),
-        Event::HandoffTurned(Box::new(HandoffTurned {
-            state: HandoffStatus::Closed,
-            outcome: Some(Text::from("done")),
-            at,
-        })),
-        Event::PromiseTurned(Box::new(PromiseTurned {
-            promise,
-            state: PromiseState::Withdrawn,
-            at,
-        })),
-    ]
 }
 
 /// Claims, locks, rows and offers.
@@ -223,6 +168,19 @@ fn privacy() -> Vec<Event> {
     ]
 }
 
+/// Shadow runs.
+fn runs() -> Vec<Event> {
+    let (id, at) = (Id([0xab; 16]), Timestamp(1));
+    vec![
+        Event::RunRequested(RunRequested { id, days: 30, at }),
+        Event::RunEnded(Box::new(RunEnded {
+            id,
+            at,
+            summary: Some(vec![7]),
+        })),
+    ]
+}
+
 /// One receipt of each kind of outcome but a check's.
 fn outcomes() -> Vec<Event> {
     let (id, at) = (Id([0xab; 16]), Timestamp(1));
@@ -266,11 +224,6 @@ fn outcomes() -> Vec<Event> {
             since: at,
             released_at: Some(at),
         }))),
-        receipt(Stored::Handoff(Box::new(HandoffRef {
-            id,
-            status: HandoffStatus::Closed,
-            outcome: Some(Text::from("done")),
-        }))),
     ]
 }
 
@@ -279,10 +232,6 @@ const CLAIM: &str = "010101010101010101010101010101010001610c6167656e745f6163746
 const LOCK: &str = "0707070707070707070707070707070701680174066167656e74738098f2f99a\
                     6780d2a9fd9a67070c6167656e745f6163746976658098f2f99a678098f2f99a67";
 const ANY_ON_SMS: &str = "03616e790103736d73";
-const EFFECT: &str = "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee";
-const PACKAGE: &str = "10161000c6167656e745f616374697665066167656e747300020601010161056f66\
-                       66657200010170016f01020103616e7901eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee\
-                       eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee03010104646f6e65";
 const ID: &str = "abababababababababababababababab";
 const FINGERPRINT: &str = "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
 
@@ -291,7 +240,7 @@ fn events_keep_their_bytes() {
     let wanted = [
         "000502030204".to_owned(),
         "0102021e".to_owned(),
-        format!("02{ID}050106070218200101{EFFECT}"),
+        format!("02{ID}0501060702182001"),
         format!("03{ID}02"),
         format!("04{ID}0201"),
         format!("05{ID}0300000802010401a80ae8020103555443090102{ANY_ON_SMS}02efef"),
@@ -306,7 +255,6 @@ fn events_keep_their_bytes() {
         format!("08{FINGERPRINT}020307{ID}07016802016c02"),
         format!("08{FINGERPRINT}02030804016802"),
         format!("08{FINGERPRINT}02030a{ID}01{FINGERPRINT}020102"),
-        format!("08{FINGERPRINT}02030b{ID}020104646f6e65"),
         format!("09{CLAIM}"),
         format!("0a{LOCK}"),
         format!("0b{ID}02"),
@@ -319,9 +267,8 @@ fn events_keep_their_bytes() {
         format!("11{ID}02{FINGERPRINT}0200"),
         format!("12{ID}02"),
         format!("0c00{FINGERPRINT}0200010203040506070809"),
-        format!("14{FINGERPRINT}01740204000200010901080{PACKAGE}"),
-        "15020104646f6e6502".to_owned(),
-        "160170016f01020202".to_owned(),
+        format!("14{ID}1e02"),
+        format!("15{ID}02010107"),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);
@@ -339,8 +286,9 @@ fn notes_keep_their_bytes() {
         channel: None,
         direction: Some(Direction::Outbound),
         facts: smallvec![(Fact::Used, 3)],
+        mark: None,
     };
-    assert_eq!(hex(&note), format!("050301{ID}0003010c0105000101010006"));
+    assert_eq!(hex(&note), format!("050301{ID}0003010c010500010101000600"));
     let others = [
         Noted::Accepted,
         Noted::AcceptedTokenReused,
@@ -348,6 +296,30 @@ fn notes_keep_their_bytes() {
         Noted::NothingToChange,
     ];
     assert_eq!(others.map(|noted| hex(&noted)), ["01", "02", "0301", "04"]);
+}
+
+#[test]
+fn marks_keep_their_bytes() {
+    let message = Mark::Message(Box::new(MessageNoted {
+        customer: KeyHash([0xcd; 16]),
+        occurred_at: Timestamp(1),
+        agent: Some(AgentId(5)),
+        name: Some(Text::from("a")),
+        intent: None,
+        jti: Some(Id([0xab; 16])),
+        template: true,
+    }));
+    let marks = [
+        Mark::ContactReserved,
+        Mark::ContactMade,
+        Mark::ContactDeclared,
+        Mark::OwnershipOverlap,
+    ];
+    assert_eq!(marks.map(|mark| hex(&mark)), ["00", "01", "02", "03"]);
+    assert_eq!(
+        hex(&message),
+        format!("04{FINGERPRINT}0201050101610001{ID}01")
+    );
 }
 
 #[test]
@@ -360,26 +332,20 @@ fn empty_entities_keep_their_bytes() {
         Kind::Directory,
         Kind::Holds,
         Kind::Feed,
-        Kind::Handoff,
+        Kind::Reports,
     ];
     let found = kinds.map(|kind| hex(&Contact::empty(kind)));
-    let never = "ff".repeat(9) + "01";
-    let receipt = format!("03{}{never}0003", "00".repeat(16));
-    let row = format!("0400{}{never}0000", "00".repeat(16));
-    let handoff = format!(
-        "07{}00{never}{never}00{never}000000{}",
-        "00".repeat(16),
-        "00".repeat(6)
-    );
+    let receipt = format!("03{}{}0003", "00".repeat(16), "ff".repeat(9) + "01");
+    let row = format!("0400{}{}0000", "00".repeat(16), "ff".repeat(9) + "01");
     let wanted = [
         "0000000000000002",
-        "0100000000000000000000",
+        "010000000000000000",
         "02000000",
         &receipt,
         &row,
         "050000",
         "0600",
-        &handoff,
+        "070000",
     ];
     assert_eq!(found, wanted);
 }

@@ -71,8 +71,13 @@ impl ContactModel {
         for kept in self.kept(command).to_vec() {
             let same = command.receipt.map(|receipt| receipt.fingerprint) == Some(kept.fingerprint);
             if same && kept.ended > asked.since && kept.record >= self.first_kept(from, reply) {
+                // A repeated item of a batch is told as a duplicate; else it is answered as it was.
+                let as_then = match reply {
+                    Reply::ObservedAgain => &Reply::Observed,
+                    other => other,
+                };
                 for first in self.as_first(command, kept.record) {
-                    match self.judge(kept.record, &first, reply) {
+                    match self.judge(kept.record, &first, as_then) {
                         Ok(()) => {
                             self.saw(coverage::repeat(&command.body, reply));
                             return Ok(());
@@ -81,10 +86,6 @@ impl ContactModel {
                     }
                 }
             }
-        }
-        // Nor does such a message leave a record.
-        if *reply == Reply::Observed && command.receipt.is_none() {
-            return Ok(());
         }
         Err(why)
     }
@@ -286,8 +287,7 @@ fn comes_to(
             if due != *reply {
                 return Err(format!("due is {due:?}"));
             }
-            let silent = matches!(command.body, Body::ObserveMessage(_));
-            Ok(vec![(changes, (!silent).then_some(noted))])
+            Ok(vec![(changes, Some(noted))])
         }
         (Due::OneOf(outcomes), reply, _) => {
             if outcomes.iter().all(|outcome| outcome.reply != *reply) {

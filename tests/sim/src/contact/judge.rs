@@ -132,11 +132,15 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::Advise(_)
         | Body::Show(_)
         | Body::FindHold(_)
-        | Body::Handoff(_)
-        | Body::TurnPromise(_)
         | Body::MakeCommitment(_)
         | Body::EndCommitment(_)
-        | Body::ReadFeed => {
+        | Body::ReadFeed
+        // The workload has no reports and no mapped events yet.
+        | Body::NoteMessage(_)
+        | Body::EndObservation(_)
+        | Body::RequestReport(_)
+        | Body::EndReport(_)
+        | Body::ReadReports(_) => {
             unreachable!("they leave no record")
         }
         Body::ForgetCustomer(_) | Body::PlaceHold(_) | Body::ReleaseHold(_) => {

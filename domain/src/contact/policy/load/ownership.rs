@@ -1,17 +1,17 @@
 //! Ownership, and the handoffs that hold by it.
 
 use crate::contact::name::PurposeId;
-use crate::contact::policy::document::{
-    HandoffsDocument, MappingDocument, OwnershipDocument, SuppressDocument,
-};
+use crate::contact::policy::document::{HandoffsDocument, MappingDocument, OwnershipDocument};
 use crate::contact::policy::load::{
     LEASE_S_MAX, Loaded, NAMES_MAX, bounded, load_named, name, refuse,
 };
 use crate::contact::policy::{
-    Channel, Handoffs, Mapping, MappingEffect, OutcomeSuppression, Ownership, OwnershipSource,
-    Purpose, SuppressionReason,
+    Handoffs, Mapping, MappingEffect, Ownership, OwnershipSource, Purpose, SuppressionReason,
 };
 use crate::contact::text::Text;
+
+/// Longest name of a canonical event.
+const TYPE_BYTES_MAX: usize = 256;
 
 const HANDOFF_WAIT_S_MAX: u32 = 90 * 86_400;
 
@@ -60,6 +60,10 @@ pub(super) fn load_ownership(document: Option<OwnershipDocument>) -> Loaded<Owne
             holder_kind: source.holder_kind,
         })
     })?;
+    if document.mappings.len() > NAMES_MAX {
+        let rule = format!("at most {NAMES_MAX} mappings");
+        return Err(refuse("ownership.mappings", rule));
+    }
     let mut mappings = Vec::with_capacity(document.mappings.len());
     for (index, mapping) in document.mappings.into_iter().enumerate() {
         let field = format!("ownership.mappings[{index}]");
@@ -83,6 +87,10 @@ fn load_mapping(
     if !sources.iter().any(|(name, _)| **name == *document.source) {
         let rule = "is not one of `ownership.sources`";
         return Err(refuse(format!("{field}.source"), rule));
+    }
+    if document.canonical_type.is_empty() || document.canonical_type.len() > TYPE_BYTES_MAX {
+        let rule = format!("must have 1 to {TYPE_BYTES_MAX} bytes");
+        return Err(refuse(format!("{field}.canonical_type"), rule));
     }
     let effect = match (
         document.ends,
@@ -111,7 +119,8 @@ fn load_mapping(
 pub(super) fn load_handoffs(
     document: Option<HandoffsDocument>,
     ownership: &Ownership,
-    names: Declared<'_>,
+    purposes: &[Purpose],
+    reasons: &[SuppressionReason],
 ) -> Loaded<Handoffs> {
     let document = document.unwrap_or(HandoffsDocument {
         level: None,
@@ -145,7 +154,15 @@ pub(super) fn load_handoffs(
         let Some(suppress) = document.suppress else {
             continue;
         };
-        suppressions.push(load_suppress(outcome, &field, &suppress, names)?);
+        let purpose = match suppress.purpose.as_str() {
+            "any" => Some(PurposeId::ANY),
+            listed => find(purposes, |known| &*known.name == listed).map(|known| known.id),
+        };
+        let purpose = purpose
+            .ok_or_else(|| refuse(format!("{field}.suppress.purpose"), "is not declared"))?;
+        let reason = find(reasons, |known| *known.name == *suppress.reason)
+            .ok_or_else(|| refuse(format!("{field}.suppress.reason"), "is not declared"))?;
+        suppressions.push((outcome, purpose, reason.id));
     }
     let wait = document.wait_s.unwrap_or(86_400);
     Ok(Handoffs {
@@ -153,33 +170,6 @@ pub(super) fn load_handoffs(
         wait_s: bounded("handoffs.wait_s", wait, 1, HANDOFF_WAIT_S_MAX)?,
         vocabulary,
         suppressions,
-    })
-}
-
-/// Declared purposes, channels and reasons.
-type Declared<'a> = (&'a [Purpose], &'a [Channel], &'a [SuppressionReason]);
-
-fn load_suppress(
-    outcome: Text,
-    field: &str,
-    suppress: &SuppressDocument,
-    (purposes, channels, reasons): Declared<'_>,
-) -> Loaded<OutcomeSuppression> {
-    let undeclared = |member: &str| refuse(format!("{field}.suppress.{member}"), "is not declared");
-    let purpose = match suppress.purpose.as_str() {
-        "any" => Some(PurposeId::ANY),
-        listed => find(purposes, |known| &*known.name == listed).map(|known| known.id),
-    };
-    let reason = find(reasons, |known| *known.name == *suppress.reason);
-    let channel = suppress.channel.as_deref().map(|listed| {
-        let known = find(channels, |known| &*known.name == listed);
-        known.ok_or_else(|| undeclared("channel"))
-    });
-    Ok(OutcomeSuppression {
-        outcome,
-        purpose: purpose.ok_or_else(|| undeclared("purpose"))?,
-        reason: reason.ok_or_else(|| undeclared("reason"))?.id,
-        channel: channel.transpose()?.map(|known| known.id),
     })
 }
 

@@ -1,7 +1,7 @@
 //! What is asked about who has a customer, an object or a task: claims, observations, locks and
 //! what is given back.
 
-use interlock_domain::contact::claim::ClaimKind;
+use interlock_domain::contact::claim::{ClaimKind, ClaimVia};
 use interlock_domain::contact::command::{
     Body, ClaimPlace, ClaimTarget, LockTask, ObserveOwner, ReleaseClaim, Route,
 };
@@ -135,7 +135,11 @@ pub(super) fn observe(
     ids.observed_at = observed_at.unwrap_or(now).min(now);
     (
         Route::Claims,
-        Body::ObserveOwner(ObserveOwner { claim, observed_at }),
+        Body::ObserveOwner(ObserveOwner {
+            claim,
+            observed_at,
+            via: ClaimVia::Worker,
+        }),
     )
 }
 

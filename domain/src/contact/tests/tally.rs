@@ -1,0 +1,276 @@
+//! Counts of an overview against plain counts over a random history of decisions (§18).
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use proptest::prelude::*;
+
+use super::{HOUR_S, NOON, World};
+use crate::contact::claim::{ClaimKind, ClaimVia};
+use crate::contact::command::{Command, EffectKind, Settlement};
+use crate::contact::fixture::{
+    SPACE, check, claim_on, contact_made, lift, lock, reserve, settle, suppress,
+};
+use crate::contact::holdings::{Holdings, OwnershipRow};
+use crate::contact::name::PurposeId;
+use crate::contact::note::{Mark, Noted};
+use crate::contact::policy::HolderKind;
+use crate::contact::reason::Verdict;
+use crate::contact::reply::{EffectState, Reply};
+use crate::contact::tally::{Became, Tally};
+use crate::key::SpaceId;
+use crate::time::Timestamp;
+
+/// A world, and the notes with their times.
+struct Told {
+    world: World,
+    times: Vec<Timestamp>,
+}
+
+impl Told {
+    fn new() -> Self {
+        Self {
+            world: World::new(),
+            times: Vec::new(),
+        }
+    }
+
+    fn run(&mut self, command: &Command) -> Reply {
+        let reply = self.world.run(command);
+        self.times.resize(self.world.notes.len(), self.world.now);
+        reply
+    }
+
+    fn tally(&self, into: &mut Tally) {
+        for (note, at) in self.world.notes.iter().zip(&self.times) {
+            into.add(SPACE, *at, note);
+        }
+    }
+
+    fn holdings(&self, since: Timestamp, parts: usize) -> Holdings {
+        let mut all: Vec<Holdings> = vec![Holdings::default(); parts];
+        for (place, (_, entity)) in self.world.entities.values().enumerate() {
+            all[place % parts].see(entity, &self.world.policy, since, self.world.now);
+        }
+        let mut merged = Holdings::default();
+        for part in all {
+            merged.merge(part);
+        }
+        merged
+    }
+}
+
+#[test]
+fn a_contact_is_reserved_then_made_or_expired() {
+    let mut told = Told::new();
+    let count = |told: &Told, became| {
+        let mut tally = Tally::default();
+        told.tally(&mut tally);
+        let now = told.world.now;
+        let since = NOON.plus_s(-HOUR_S);
+        let decided = tally.counts(SPACE, &told.world.policy, since, now);
+        let found = decided.contacts.iter().filter(|one| one.became == became);
+        found.map(|one| one.count).sum::<u64>()
+    };
+    let all =
+        |told: &Told| [Became::Reserved, Became::Made, Became::Expired].map(|b| count(told, b));
+    let Reply::Check(first) = told.run(&check().to("p").purpose("marketing").command()) else {
+        panic!("a check");
+    };
+    told.run(&check().to("q").purpose("marketing").command());
+    assert_eq!(all(&told), [2, 0, 0]);
+    told.run(&contact_made("p", "marketing", Some(first.decision_id)));
+    told.run(&contact_made("p", "marketing", Some(first.decision_id)));
+    assert_eq!(all(&told), [1, 1, 0], "again is the same contact");
+    told.run(&contact_made("p", "marketing", None));
+    assert_eq!(all(&told), [1, 2, 0]);
+    told.world.pass_s(25 * HOUR_S);
+    assert_eq!(all(&told), [0, 2, 1]);
+}
+
+#[test]
+fn counts_start_with_an_hour_and_other_spaces_are_others() {
+    let mut told = Told::new();
+    told.run(&check().to("p").command());
+    let mut tally = Tally::default();
+    told.tally(&mut tally);
+    let policy = &told.world.policy;
+    let other = tally.counts(SpaceId([1; 16]), policy, NOON.plus_s(-60), NOON);
+    assert!(other.contacts.is_empty());
+    let mine = tally.counts(SPACE, policy, NOON.plus_s(1_234), NOON);
+    assert_eq!((mine.since, mine.contacts.len()), (NOON, 1));
+    let later = tally.counts(SPACE, policy, NOON.plus_s(HOUR_S), NOON);
+    assert!(later.contacts.is_empty());
+}
+
+#[test]
+fn above_its_bound_the_oldest_hour_goes_and_the_figures_say_so() {
+    let mut told = Told::new();
+    for _ in 0..10 {
+        told.run(&check().to("p").command());
+        told.world.pass_s(HOUR_S);
+    }
+    let mut tally = Tally::bounded(4);
+    told.tally(&mut tally);
+    let now = told.world.now;
+    let decided = tally.counts(SPACE, &told.world.policy, NOON, now);
+    assert_eq!(decided.since, NOON.plus_s(6 * HOUR_S));
+    assert_eq!(decided.contacts.iter().map(|one| one.count).sum::<u64>(), 4);
+}
+
+#[test]
+fn what_is_held_is_counted_by_kind_level_way_and_holder() {
+    let mut told = Told::new();
+    for (customer, holder) in [("a", "closing"), ("b", "closing"), ("c", "retention")] {
+        told.run(&claim_on(customer, holder).command());
+    }
+    told.run(&claim_on("a", "maria").seen_by("panel", None));
+    told.run(&crate::contact::fixture::command(
+        crate::contact::fixture::AGENTS,
+        crate::contact::command::Route::Claims,
+        crate::contact::command::Body::LockTask(lock("o", "draft", "drafter")),
+    ));
+    let held = told.holdings(NOON, 3).ownership;
+    let row = |kind, via, holder_kind| {
+        let level = crate::contact::text::Text::from("agent_active");
+        let row = OwnershipRow {
+            kind,
+            level,
+            via,
+            holder_kind,
+        };
+        held.get(&row).map(|held| (held.claims, held.holders.len()))
+    };
+    assert_eq!(
+        row(ClaimKind::Owner, ClaimVia::Declaration, HolderKind::Agent),
+        Some((3, 2))
+    );
+    assert_eq!(
+        row(ClaimKind::Owner, ClaimVia::Worker, HolderKind::Human),
+        Some((1, 1))
+    );
+    assert_eq!(
+        row(
+            ClaimKind::TaskLock,
+            ClaimVia::Declaration,
+            HolderKind::Agent
+        ),
+        Some((1, 1))
+    );
+    told.world.pass_s(601);
+    assert!(told.holdings(NOON, 2).ownership.is_empty());
+}
+
+#[test]
+fn a_budget_shows_who_has_nothing_left() {
+    let mut told = Told::new();
+    for (customer, times) in [("a", 1), ("b", 3), ("c", 5)] {
+        for _ in 0..times {
+            told.run(&check().to(customer).purpose("marketing").command());
+        }
+    }
+    let used = told.holdings(NOON, 2).budgets[&PurposeId::of("marketing")];
+    assert_eq!((used.subjects, used.spent, used.at_limit), (3, 7, 2));
+}
+
+/// A step of a random history: what, which customer, which purpose, how long after the last one.
+type Step = (u8, u8, u8, i64);
+
+fn play(told: &mut Told, steps: &[Step]) {
+    let mut allowed = Vec::new();
+    for &(what, customer, purpose, minutes) in steps {
+        told.world.pass_s(minutes * 60);
+        let customer = format!("c{customer}");
+        let purpose = ["service", "marketing", "retention"][usize::from(purpose)];
+        let command = match what {
+            0 | 1 => check().to(&customer).purpose(purpose).command(),
+            2 => check().to(&customer).purpose(purpose).inbound().command(),
+            3 => contact_made(&customer, purpose, allowed.pop()),
+            4 => claim_on(&customer, ["x", "y"][usize::from(purpose == "service")]).command(),
+            5 => reserve(&format!("{customer}{purpose}")),
+            6 => settle(&format!("{customer}{purpose}"), 1, Settlement::Done),
+            7 => suppress(&customer, purpose).command(),
+            _ => lift(&customer, purpose, None),
+        };
+        if let Reply::Check(reply) = told.run(&command)
+            && reply.verdict == Verdict::Allow
+        {
+            allowed.push(reply.decision_id);
+        }
+    }
+}
+
+proptest! {
+    /// Contacts, and effects and holders, against a count over the notes and entities one by one.
+    #[test]
+    fn an_overview_is_a_plain_count(
+        steps in proptest::collection::vec((0_u8..9, 0_u8..4, 0_u8..3, 0_i64..90), 0..60),
+        parts in 1_usize..4,
+    ) {
+        let mut told = Told::new();
+        play(&mut told, &steps);
+        let (first, second) = told.world.notes.split_at(told.world.notes.len() / 2);
+        let (mut tally, mut rest) = (Tally::default(), Tally::default());
+        for (note, at) in first.iter().zip(&told.times) {
+            rest.add(SPACE, *at, note);
+        }
+        for (note, at) in second.iter().zip(&told.times[first.len()..]) {
+            tally.add(SPACE, *at, note);
+        }
+        tally.merge(&rest);
+        let now = told.world.now;
+        let decided = tally.counts(SPACE, &told.world.policy, NOON, now);
+        let sum = |outbound, became: Option<Became>| -> u64 {
+            let of = decided.contacts.iter().filter(|one| {
+                one.outbound == outbound && became.is_none_or(|became| one.became == became)
+            });
+            of.map(|one| one.count).sum()
+        };
+        let marked = |mark: Mark| {
+            let notes = told.world.notes.iter();
+            notes.filter(|note| note.mark.as_ref() == Some(&mark)).count() as u64
+        };
+        let contacts = marked(Mark::ContactReserved) + marked(Mark::ContactDeclared);
+        prop_assert_eq!(sum(true, None), contacts);
+        let made = marked(Mark::ContactMade) + marked(Mark::ContactDeclared);
+        prop_assert_eq!(sum(true, Some(Became::Made)), made);
+        let inbound = told.world.notes.iter().filter(|note| {
+            note.decision == Noted::Check(Verdict::Allow)
+                && note.direction == Some(crate::contact::command::Direction::Inbound)
+        });
+        prop_assert_eq!(sum(false, None), inbound.count() as u64);
+        prop_assert_eq!(decided.ownership_overlaps, marked(Mark::OwnershipOverlap));
+        held_plainly(&told, parts)?;
+    }
+}
+
+fn held_plainly(told: &Told, parts: usize) -> Result<(), TestCaseError> {
+    let (now, holdings) = (told.world.now, told.holdings(NOON, parts));
+    let mut effects: BTreeMap<(EffectKind, EffectState), u64> = BTreeMap::new();
+    let (mut claims, mut holders) = (0, BTreeSet::new());
+    for (_, entity) in told.world.entities.values() {
+        if let Some(effect) = entity.as_effect() {
+            *effects
+                .entry((effect.kind, effect.state_at(now)))
+                .or_default() += 1;
+        }
+        for claim in entity.claims().iter().filter(|claim| claim.is_live(now)) {
+            claims += 1;
+            holders.insert(claim.holder.clone());
+        }
+    }
+    prop_assert_eq!(&holdings.effects, &effects);
+    let unknown = effects
+        .iter()
+        .filter(|((_, state), _)| *state == EffectState::UnknownOutcome);
+    prop_assert_eq!(
+        holdings.awaiting_decision,
+        unknown.map(|(_, count)| count).sum::<u64>()
+    );
+    let held = holdings.ownership.values();
+    prop_assert_eq!(held.clone().map(|held| held.claims).sum::<u64>(), claims);
+    prop_assert_eq!(
+        held.map(|held| held.holders.len()).sum::<usize>(),
+        holders.len()
+    );
+    Ok(())
+}
