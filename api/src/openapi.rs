@@ -13,6 +13,7 @@ mod planned;
 mod privacy;
 mod reports;
 
+use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use actix_web::http::header::{CACHE_CONTROL, CONTENT_TYPE, ETAG, IF_NONE_MATCH};
@@ -53,6 +54,26 @@ static DOCUMENT: LazyLock<Document> = LazyLock::new(|| {
 #[must_use]
 pub fn document() -> &'static Document {
     &DOCUMENT
+}
+
+/// The methods of each path of the document, as the header `Allow` lists them.
+static METHODS: LazyLock<BTreeMap<String, String>> = LazyLock::new(|| {
+    let document = serde_json::json!(build());
+    let paths = document["paths"].as_object();
+    let listed = paths.into_iter().flatten().map(|(path, item)| {
+        let methods = item.as_object().into_iter().flatten();
+        let methods: Vec<String> = methods
+            .map(|(method, _)| method.to_ascii_uppercase())
+            .collect();
+        (path.clone(), methods.join(", "))
+    });
+    listed.collect()
+});
+
+/// The methods of a path of the document, as the header `Allow` lists them; none for a path that is
+/// not in it.
+pub(crate) fn methods(path: &str) -> Option<&'static str> {
+    METHODS.get(path).map(String::as_str)
 }
 
 /// `GET /openapi.json`. Needs no key: it says nothing about any space.

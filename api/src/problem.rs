@@ -7,7 +7,7 @@ use std::borrow::Cow;
 use std::fmt;
 
 use actix_web::http::StatusCode;
-use actix_web::http::header::{CONTENT_TYPE, RETRY_AFTER};
+use actix_web::http::header::{ALLOW, CONTENT_TYPE, RETRY_AFTER};
 use actix_web::{HttpResponse, ResponseError};
 use interlock_wire::problem::{Code, MEDIA_TYPE, Problem};
 use interlock_wire::read::Refusal;
@@ -25,6 +25,8 @@ pub struct Failure {
     pub retry_after_s: Option<u32>,
     /// Who has what was asked for, and until when in milliseconds since 1970.
     pub held: Option<(Box<str>, i64)>,
+    /// The methods the route does take, as the header `Allow` lists them.
+    pub allow: Option<&'static str>,
 }
 
 impl Failure {
@@ -36,6 +38,7 @@ impl Failure {
             detail: detail.into(),
             retry_after_s: None,
             held: None,
+            allow: None,
         }
     }
 
@@ -59,6 +62,16 @@ impl Failure {
         self
     }
 
+    /// The route does not take the method; `allow` lists those it takes (RFC 9110 §15.5.6).
+    #[must_use]
+    pub fn wrong_method(allow: Option<&'static str>) -> Self {
+        let detail = "the route does not take this method; the header `Allow` lists those it takes";
+        Self {
+            allow,
+            ..Self::new(Code::MethodNotAllowed, detail)
+        }
+    }
+
     /// The problem document of a request.
     #[must_use]
     pub fn problem<'a>(&'a self, request_id: &'a str) -> Problem<'a> {
@@ -80,6 +93,9 @@ impl Failure {
         response.insert_header((CONTENT_TYPE, MEDIA_TYPE));
         if let Some(seconds) = self.retry_after_s {
             response.insert_header((RETRY_AFTER, seconds));
+        }
+        if let Some(methods) = self.allow {
+            response.insert_header((ALLOW, methods));
         }
         response.body(body)
     }

@@ -9,7 +9,7 @@ use std::time::Duration;
 use actix_web::body::BoxBody;
 use actix_web::dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse};
 use actix_web::http::KeepAlive;
-use actix_web::{App, Error, HttpResponse, HttpServer, middleware, rt, web};
+use actix_web::{App, Error, HttpRequest, HttpResponse, HttpServer, middleware, rt, web};
 use interlock_wire::problem::Code;
 
 use crate::analysis::runs;
@@ -25,6 +25,9 @@ use crate::problem::Failure;
 use crate::rate::Rates;
 use crate::state::AppState;
 use crate::{config as documents, health, keys, metrics, openapi, profile, secure, test_clock};
+
+/// The route of a server started with a test clock; it is in no document.
+const TEST_CLOCK: &str = "/test/clock";
 
 /// Binds the addresses and builds the server; it runs while the returned future is awaited, inside
 /// an `actix_web::rt::System`.
@@ -179,7 +182,7 @@ where
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
         config.service(
-            web::resource("/test/clock")
+            web::resource(TEST_CLOCK)
                 .route(web::get().to(test_clock::get))
                 .route(web::put().to(test_clock::put::<D>))
                 .default_service(web::to(wrong_method)),
@@ -234,9 +237,12 @@ async fn not_found() -> Result<HttpResponse, Failure> {
     ))
 }
 
-async fn wrong_method() -> Result<HttpResponse, Failure> {
-    Err(Failure::new(
-        Code::MethodNotAllowed,
-        "the route does not take this method; check the method",
-    ))
+/// Every route is in the document with its methods; that of the test clock alone is not.
+async fn wrong_method(request: HttpRequest) -> Result<HttpResponse, Failure> {
+    let methods = match request.match_pattern().as_deref() {
+        Some(TEST_CLOCK) => Some("GET, PUT"),
+        Some(path) => openapi::methods(path),
+        None => None,
+    };
+    Err(Failure::wrong_method(methods))
 }

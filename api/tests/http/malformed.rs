@@ -189,8 +189,28 @@ fn a_path_or_method_there_is_not_is_a_problem() {
         let answer = node.client().send(method, CHECK, &headers(), b"");
         answer.problem(405, "method_not_allowed");
     }
-    let posted = node.client().send("POST", "/healthz", &headers(), b"{}");
-    posted.problem(405, "method_not_allowed");
+}
+
+/// Held to the served document, so that no route comes to be without its word of what it takes.
+#[test]
+fn a_wrong_method_is_told_the_right_ones() {
+    let node = Node::start();
+    let document: serde_json::Value =
+        serde_json::from_str(&interlock_api::openapi::document().json).unwrap();
+    let paths = document["paths"].as_object().unwrap();
+    assert!(paths.len() > 10);
+    for (path, item) in paths {
+        let listed = item.as_object().unwrap().keys();
+        let listed: Vec<String> = listed.map(|method| method.to_ascii_uppercase()).collect();
+        let path = path.replace('{', "").replace('}', "");
+        let answer = node.client().send("PATCH", &path, &headers(), b"{}");
+        let allow = listed.join(", ");
+        assert_eq!(answer.header("allow"), Some(allow.as_str()), "{path}");
+        answer.problem(405, "method_not_allowed");
+    }
+    let clock = node.client().send("PATCH", "/test/clock", &headers(), b"");
+    assert_eq!(clock.header("allow"), Some("GET, PUT"));
+    clock.problem(405, "method_not_allowed");
 }
 
 #[test]
