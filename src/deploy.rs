@@ -68,7 +68,8 @@ fn a_restart_may_mend(exit: Exit) -> bool {
         | Exit::Seed
         // Only the verbs end with these.
         | Exit::NoServer
-        | Exit::Refused => false,
+        | Exit::Refused
+        | Exit::NotAccepted => false,
     }
 }
 

@@ -36,6 +36,8 @@ pub(crate) enum Exit {
     NoServer = 12,
     /// What was asked is refused; nothing was done.
     Refused = 13,
+    /// A gateway must not let the message through.
+    NotAccepted = 14,
     /// The disk failed while the node ran; what was not answered is unknown.
     Storage = 20,
     /// A bug; the next start recovers from the log.
@@ -60,6 +62,7 @@ Exit codes:
   11  the seed cannot be read or is refused
   12  no server answers on the socket of the data directory
   13  what was asked is refused, and nothing was done
+  14  the token is refused, and the message must not leave
   20  the disk failed while the node ran
   21  a bug; the next start recovers from the log
   22  a second signal came before the drain was over";
@@ -119,7 +122,7 @@ pub(crate) fn at_once(stop: &Stop) -> ! {
 
 /// Every code, for what is held to them.
 #[cfg(test)]
-pub(crate) const ALL: [Exit; 16] = [
+pub(crate) const ALL: [Exit; 17] = [
     Exit::Done,
     Exit::Usage,
     Exit::Config,
@@ -133,6 +136,7 @@ pub(crate) const ALL: [Exit; 16] = [
     Exit::Seed,
     Exit::NoServer,
     Exit::Refused,
+    Exit::NotAccepted,
     Exit::Storage,
     Exit::Bug,
     Exit::Forced,

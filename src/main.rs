@@ -58,6 +58,9 @@ enum Verb {
     /// Says why a decision came out as it did.
     #[command(after_help = exit::HELP)]
     Explain(verbs::explain::Args),
+    /// Judges a contact token as a gateway does; asks no server.
+    #[command(after_help = exit::HELP)]
+    GatewayVerify(Box<verbs::gateway_verify::Args>),
     /// Shows what a running server holds of one customer, object or effect.
     #[command(after_help = exit::HELP)]
     Show(verbs::show::Args),
@@ -95,6 +98,7 @@ fn run() -> Result<(), Stop> {
         }
         Verb::Effects(verb) => verb.run(),
         Verb::Explain(args) => args.run(),
+        Verb::GatewayVerify(args) => args.run(),
         Verb::Verify(args) => args.run(),
         Verb::Show(args) => args.run(),
         Verb::Keys(verb) => verb.run(),

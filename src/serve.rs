@@ -79,7 +79,7 @@ impl Args {
     }
 }
 
-fn instant(text: &str) -> Result<Timestamp, String> {
+pub(crate) fn instant(text: &str) -> Result<Timestamp, String> {
     interlock_wire::time::parse(text)
         .map(Timestamp)
         .ok_or_else(|| "an instant such as 2026-03-01T12:00:00Z".to_owned())

@@ -8,6 +8,7 @@ mod effect_name;
 mod effects_awaiting;
 mod effects_settle;
 pub(crate) mod explain;
+pub(crate) mod gateway_verify;
 mod keys_create;
 mod keys_list;
 mod keys_revoke;

@@ -4,6 +4,7 @@
 //! rules of a product that a table test in `domain` can show without a server.
 
 mod first_start;
+mod gateway;
 mod gone;
 mod harness;
 mod kills;

@@ -6,6 +6,7 @@
 use std::fmt;
 
 use crate::claims::Claims;
+use crate::hash::keyed_hash;
 use crate::keys::{KeyCopy, KeySource};
 use crate::seen::{Seen, SeenError};
 use crate::verify::{self, Identity, LEEWAY_S, Message, Refusal};
@@ -102,7 +103,9 @@ impl<K: KeySource, S: Seen> Gateway<K, S> {
         if !self.copy.keys.has(&claims.kid, &claims.space, now) {
             self.copy.refresh(&mut self.source, true, now);
         }
-        verify::judge(&parts, &self.copy.keys, &self.identity, message, now)?;
+        let recipient = keyed_hash(&self.identity.key, message.destination);
+        let to = (message.channel, recipient.as_str());
+        verify::judge(&parts, &self.copy.keys, &self.identity, to, now)?;
         let until = claims.exp.saturating_add(LEEWAY_S);
         match self.seen.first_time(&claims.jti, until, now) {
             Ok(true) => Ok(parts.claims),

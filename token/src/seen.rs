@@ -1,7 +1,8 @@
 //! Which tokens a gateway let through.
 //!
 //! Here: the contract of that memory and one in the process, with a bound. A company whose gateway
-//! runs in several processes needs one that all share; such a memory is the company's to bring.
+//! runs in several processes needs one that all share: Redis (the feature `redis`), or what the
+//! company brings.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;

@@ -158,7 +158,7 @@ pub(crate) fn judge(
     parts: &Parts<'_>,
     keys: &KeySet,
     identity: &Identity,
-    message: Message<'_>,
+    (channel, recipient): (&str, &str),
     now: i64,
 ) -> Result<(), Refusal> {
     let claims = &parts.claims;
@@ -184,13 +184,9 @@ pub(crate) fn judge(
             Refusal::NotYetValid,
         ),
         (now >= claims.exp.saturating_add(LEEWAY_S), Refusal::Expired),
-        (claims.channel != message.channel, Refusal::WrongChannel),
+        (claims.channel != channel, Refusal::WrongChannel),
         (
-            !same(
-                &claims.rcpt,
-                &keyed_hash(&identity.key, message.destination),
-                &identity.key,
-            ),
+            !same(&claims.rcpt, recipient, &identity.key),
             Refusal::WrongRecipient,
         ),
     ];
@@ -222,7 +218,25 @@ pub fn verify(
     message: Message<'_>,
     now: i64,
 ) -> Result<Claims, Refusal> {
+    let recipient = keyed_hash(&identity.key, message.destination);
+    verify_hashed(token, keys, identity, message.channel, &recipient, now)
+}
+
+/// The same for a recipient that is hashed under the gateway's key already ([`keyed_hash`]).
+///
+/// # Errors
+/// The first refusal that applies.
+///
+/// `now` is in whole seconds since 1970.
+pub fn verify_hashed(
+    token: &str,
+    keys: &KeySet,
+    identity: &Identity,
+    channel: &str,
+    recipient: &str,
+    now: i64,
+) -> Result<Claims, Refusal> {
     let parts = take_apart(token)?;
-    judge(&parts, keys, identity, message, now)?;
+    judge(&parts, keys, identity, (channel, recipient), now)?;
     Ok(parts.claims)
 }

@@ -67,14 +67,10 @@ fn summary(rows: Vec<(&str, Outcome, Duration)>) -> Outcome {
 }
 
 fn clippy() -> Outcome {
-    let arguments = [
-        "clippy",
-        "--quiet",
-        "--workspace",
-        "--all-targets",
-        "--",
-        "-D",
-        "warnings",
-    ];
-    shell::run(&mut shell::cargo(arguments))
+    for which in [&["--workspace"][..], &shell::FEATURES] {
+        let mut clippy = shell::cargo(["clippy", "--quiet", "--all-targets"]);
+        clippy.args(which).args(["--", "-D", "warnings"]);
+        shell::run(&mut clippy)?;
+    }
+    Ok(())
 }

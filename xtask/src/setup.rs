@@ -60,12 +60,14 @@ fn debian_packages() -> Outcome {
     let curl = shell::works(&mut shell::command("curl", ["--version"]));
     let strace = shell::works(&mut shell::command("strace", ["-V"]));
     let openssl = shell::works(&mut shell::command("openssl", ["version"]));
+    let redis = shell::works(&mut shell::command("redis-server", ["--version"]));
     let modules = "import venv, ensurepip, pip";
     let venv = shell::works(&mut shell::command("python3", ["-c", modules]));
     let missing: Vec<&str> = [
         (curl, &["curl"][..]),
         (strace, &["strace"]),
         (openssl, &["openssl"]),
+        (redis, &["redis-server"]),
         (venv, &["python3-venv", "python3-pip"]),
     ]
     .into_iter()

@@ -11,6 +11,9 @@ use std::time::{Duration, Instant};
 /// built twice.
 pub(crate) const PROFILE: &str = "gate";
 
+/// What is off unless a company asks for it, so that no build of the workspace has it.
+pub(crate) const FEATURES: [&str; 4] = ["--package", "interlock-token", "--features", "redis"];
+
 /// What a task ends with; the error is a text for the person at the terminal.
 pub(crate) type Outcome<T = ()> = Result<T, String>;
 

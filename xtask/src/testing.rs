@@ -13,8 +13,9 @@ type Part = (&'static str, fn() -> Outcome<Tests>);
 /// Runs everything and prints a line for each part; the caller prints the sum and judges it.
 pub(crate) fn run() -> Outcome<Tests> {
     setup::run()?;
-    let parts: [Part; 3] = [
-        ("workspace", workspace),
+    let parts: [Part; 4] = [
+        ("workspace", || nextest(&["--workspace"])),
+        ("features", || nextest(&shell::FEATURES)),
         ("documentation", documentation),
         ("conformance", || {
             conformance::run(&conformance::Options::listed())
@@ -47,12 +48,11 @@ pub(crate) fn run() -> Outcome<Tests> {
     Ok(total)
 }
 
-/// Every test of every package. Passing tests are counted, not listed.
-fn workspace() -> Outcome<Tests> {
+/// Every test of these packages. Passing tests are counted, not listed.
+fn nextest(which: &[&str]) -> Outcome<Tests> {
     let arguments = [
         "nextest",
         "run",
-        "--workspace",
         "--cargo-profile",
         shell::PROFILE,
         "--no-fail-fast",
@@ -69,20 +69,24 @@ fn workspace() -> Outcome<Tests> {
     ];
     let mut tests = Tests::default();
     let mut closed = false;
-    shell::follow(&mut shell::cargo(arguments), Follow::Errors, |line| {
-        let words = line.trim_start();
-        if let Some(name) = words.strip_prefix("SKIP ") {
-            let name = name.split_once(']').map_or(name, |(_, name)| name);
-            tests.skipped.push(name.trim().to_owned());
-        }
-        if words.starts_with("Summary [") {
-            (tests.passed, tests.failed) = read_summary(words);
-            closed = true;
-        }
-        if !words.starts_with("PASS ") {
-            eprintln!("{line}");
-        }
-    })?;
+    shell::follow(
+        shell::cargo(arguments).args(which),
+        Follow::Errors,
+        |line| {
+            let words = line.trim_start();
+            if let Some(name) = words.strip_prefix("SKIP ") {
+                let name = name.split_once(']').map_or(name, |(_, name)| name);
+                tests.skipped.push(name.trim().to_owned());
+            }
+            if words.starts_with("Summary [") {
+                (tests.passed, tests.failed) = read_summary(words);
+                closed = true;
+            }
+            if !words.starts_with("PASS ") {
+                eprintln!("{line}");
+            }
+        },
+    )?;
     if closed {
         Ok(tests)
     } else {

@@ -183,79 +183,87 @@ const KEYS: [(&str, &[Role]); 7] = [
     ),
 ];
 
+/// A row of the tables: of the key in front, may it propose; what its agreement makes of another key's
+/// edit; what its own edit comes to when it agrees to it, once and again; may it turn another key's
+/// edit down.
+type Row = (&'static str, [&'static str; 5]);
+
+/// Edits of `features`.
+const FEATURES: [Row; 7] = [
+    ("nobody", ["forbidden", "forbidden", "-", "-", "forbidden"]),
+    (
+        "analysis",
+        ["forbidden", "forbidden", "-", "-", "forbidden"],
+    ),
+    (
+        "security",
+        ["open", "applied", "applied", "applied", "rejected"],
+    ),
+    (
+        "integration",
+        ["forbidden", "forbidden", "-", "-", "forbidden"],
+    ),
+    (
+        "both",
+        ["open", "applied", "applied", "applied", "rejected"],
+    ),
+    (
+        "admin",
+        ["open", "applied", "applied", "applied", "rejected"],
+    ),
+    ("all", ["open", "applied", "applied", "applied", "rejected"]),
+];
+
+/// Edits of `coordination` that only the role `integration` decides.
+const PLAIN: [Row; 7] = [
+    ("nobody", ["forbidden", "forbidden", "-", "-", "forbidden"]),
+    (
+        "analysis",
+        ["forbidden", "forbidden", "-", "-", "forbidden"],
+    ),
+    (
+        "security",
+        ["forbidden", "forbidden", "-", "-", "forbidden"],
+    ),
+    (
+        "integration",
+        ["open", "applied", "applied", "applied", "rejected"],
+    ),
+    (
+        "both",
+        ["open", "applied", "applied", "applied", "rejected"],
+    ),
+    (
+        "admin",
+        ["open", "applied", "applied", "applied", "rejected"],
+    ),
+    ("all", ["open", "applied", "applied", "applied", "rejected"]),
+];
+
+/// Edits of `coordination` that `security` has to agree to too.
+const TOUCHY: [Row; 7] = [
+    ("nobody", ["forbidden", "forbidden", "-", "-", "forbidden"]),
+    (
+        "analysis",
+        ["forbidden", "forbidden", "-", "-", "forbidden"],
+    ),
+    ("security", ["forbidden", "open", "-", "-", "rejected"]),
+    ("integration", ["open", "open", "open", "open", "rejected"]),
+    ("both", ["open", "open", "open", "forbidden", "rejected"]),
+    (
+        "admin",
+        ["open", "applied", "applied", "applied", "rejected"],
+    ),
+    ("all", ["open", "applied", "applied", "applied", "rejected"]),
+];
+
 #[test]
 fn the_table_of_who_proposes_agrees_and_turns_down() {
-    // Of the key in front: may it propose; what its agreement makes of another key's edit; what it
-    // comes to when it agrees to its own, once and again; may it turn another key's edit down.
-    type Row = (&'static str, [&'static str; 5]);
-    let features: [Row; 7] = [
-        ("nobody", ["forbidden", "forbidden", "-", "-", "forbidden"]),
-        (
-            "analysis",
-            ["forbidden", "forbidden", "-", "-", "forbidden"],
-        ),
-        (
-            "security",
-            ["open", "applied", "applied", "applied", "rejected"],
-        ),
-        (
-            "integration",
-            ["forbidden", "forbidden", "-", "-", "forbidden"],
-        ),
-        (
-            "both",
-            ["open", "applied", "applied", "applied", "rejected"],
-        ),
-        (
-            "admin",
-            ["open", "applied", "applied", "applied", "rejected"],
-        ),
-        ("all", ["open", "applied", "applied", "applied", "rejected"]),
-    ];
-    let plainly: [Row; 7] = [
-        ("nobody", ["forbidden", "forbidden", "-", "-", "forbidden"]),
-        (
-            "analysis",
-            ["forbidden", "forbidden", "-", "-", "forbidden"],
-        ),
-        (
-            "security",
-            ["forbidden", "forbidden", "-", "-", "forbidden"],
-        ),
-        (
-            "integration",
-            ["open", "applied", "applied", "applied", "rejected"],
-        ),
-        (
-            "both",
-            ["open", "applied", "applied", "applied", "rejected"],
-        ),
-        (
-            "admin",
-            ["open", "applied", "applied", "applied", "rejected"],
-        ),
-        ("all", ["open", "applied", "applied", "applied", "rejected"]),
-    ];
-    let touchily: [Row; 7] = [
-        ("nobody", ["forbidden", "forbidden", "-", "-", "forbidden"]),
-        (
-            "analysis",
-            ["forbidden", "forbidden", "-", "-", "forbidden"],
-        ),
-        ("security", ["forbidden", "open", "-", "-", "rejected"]),
-        ("integration", ["open", "open", "open", "open", "rejected"]),
-        ("both", ["open", "open", "open", "forbidden", "rejected"]),
-        (
-            "admin",
-            ["open", "applied", "applied", "applied", "rejected"],
-        ),
-        ("all", ["open", "applied", "applied", "applied", "rejected"]),
-    ];
     let off = json!({ "enabled": [] });
     let tables = [
-        (DocumentKind::Features, off, features),
-        (DocumentKind::Coordination, plain(24), plainly),
-        (DocumentKind::Coordination, touchy(2), touchily),
+        (DocumentKind::Features, off, FEATURES),
+        (DocumentKind::Coordination, plain(24), PLAIN),
+        (DocumentKind::Coordination, touchy(2), TOUCHY),
     ];
     for (kind, document, table) in tables {
         for ((name, roles), (row, expected)) in KEYS.iter().zip(table) {

@@ -84,6 +84,9 @@ fn purposes<'p>(
 
 #[cfg(test)]
 mod tests {
+    use super::Sensitive::{
+        CollectionBudget, FailClosedPurpose, GatewayChecks, SuppressionReasons,
+    };
     use super::*;
     use crate::contact::policy::Vault;
 
@@ -110,72 +113,72 @@ mod tests {
     /// An edit: what is replaced by what, and what it touches.
     type Edit = (&'static str, &'static str, &'static [Sensitive]);
 
+    const EDITS: [Edit; 14] = [
+        // What only the role `integration` decides.
+        ("\"sms\": {}", "\"sms\": {\"free_form_hours\": 24}", &[]),
+        (
+            "\"service\": {\"fails\": \"open\"",
+            "\"service\": {\"budget\": {\"limit\": 1, \"per_hours\": 1}, \"fails\": \"open\"",
+            &[],
+        ),
+        (
+            "\"service\"",
+            "\"news\": {\"fails\": \"open\", \"token\": false}, \"service\"",
+            &[],
+        ),
+        (
+            "\"reasons\": {\"opt_out\": {}}",
+            "\"keep_changes_days\": 9, \"reasons\": {\"opt_out\": {}}",
+            &[],
+        ),
+        (
+            "\"per_hours\": 24",
+            "\"slices\": [], \"per_hours\": 24",
+            &[],
+        ),
+        // A purpose that fails closed.
+        ("\"limit\": 3", "\"limit\": 9", &[FailClosedPurpose]),
+        (
+            "\"fails\": \"closed\"",
+            "\"fails\": \"open\"",
+            &[FailClosedPurpose],
+        ),
+        (
+            "\"service\": {\"fails\": \"open\"",
+            "\"service\": {\"fails\": \"closed\"",
+            &[FailClosedPurpose],
+        ),
+        (
+            "\"service\"",
+            "\"news\": {\"fails\": \"closed\", \"token\": false}, \"service\"",
+            &[FailClosedPurpose],
+        ),
+        // The budget of collection, whichever way it fails.
+        ("\"limit\": 4", "\"limit\": 5", &[CollectionBudget]),
+        // Reasons.
+        (
+            "{\"opt_out\": {}}",
+            "{\"opt_out\": {\"days\": 3}}",
+            &[SuppressionReasons],
+        ),
+        // Gateways, and who needs them.
+        ("vault:a", "vault:b", &[GatewayChecks]),
+        (
+            "\"service\": {\"fails\": \"open\", \"token\": false",
+            "\"service\": {\"fails\": \"open\", \"token\": true",
+            &[GatewayChecks],
+        ),
+        (
+            "\"closed\", \"token\": true",
+            "\"closed\", \"token\": false",
+            &[FailClosedPurpose, GatewayChecks],
+        ),
+    ];
+
     #[test]
     fn each_edit_touches_what_the_specification_says() {
-        use Sensitive::{CollectionBudget, FailClosedPurpose, GatewayChecks, SuppressionReasons};
-        let edits: [Edit; 14] = [
-            // What only the role `integration` decides.
-            ("\"sms\": {}", "\"sms\": {\"free_form_hours\": 24}", &[]),
-            (
-                "\"service\": {\"fails\": \"open\"",
-                "\"service\": {\"budget\": {\"limit\": 1, \"per_hours\": 1}, \"fails\": \"open\"",
-                &[],
-            ),
-            (
-                "\"service\"",
-                "\"news\": {\"fails\": \"open\", \"token\": false}, \"service\"",
-                &[],
-            ),
-            (
-                "\"reasons\": {\"opt_out\": {}}",
-                "\"keep_changes_days\": 9, \"reasons\": {\"opt_out\": {}}",
-                &[],
-            ),
-            (
-                "\"per_hours\": 24",
-                "\"slices\": [], \"per_hours\": 24",
-                &[],
-            ),
-            // A purpose that fails closed.
-            ("\"limit\": 3", "\"limit\": 9", &[FailClosedPurpose]),
-            (
-                "\"fails\": \"closed\"",
-                "\"fails\": \"open\"",
-                &[FailClosedPurpose],
-            ),
-            (
-                "\"service\": {\"fails\": \"open\"",
-                "\"service\": {\"fails\": \"closed\"",
-                &[FailClosedPurpose],
-            ),
-            (
-                "\"service\"",
-                "\"news\": {\"fails\": \"closed\", \"token\": false}, \"service\"",
-                &[FailClosedPurpose],
-            ),
-            // The budget of collection, whichever way it fails.
-            ("\"limit\": 4", "\"limit\": 5", &[CollectionBudget]),
-            // Reasons.
-            (
-                "{\"opt_out\": {}}",
-                "{\"opt_out\": {\"days\": 3}}",
-                &[SuppressionReasons],
-            ),
-            // Gateways, and who needs them.
-            ("vault:a", "vault:b", &[GatewayChecks]),
-            (
-                "\"service\": {\"fails\": \"open\", \"token\": false",
-                "\"service\": {\"fails\": \"open\", \"token\": true",
-                &[GatewayChecks],
-            ),
-            (
-                "\"closed\", \"token\": true",
-                "\"closed\", \"token\": false",
-                &[FailClosedPurpose, GatewayChecks],
-            ),
-        ];
         let before = load(BEFORE);
-        for (old, new, touched) in edits {
+        for (old, new, touched) in EDITS {
             let document = BEFORE.replacen(old, new, 1);
             assert_ne!(document, BEFORE, "nothing was replaced: {old}");
             assert_eq!(sensitive(&before, &load(&document)), touched, "{new}");
