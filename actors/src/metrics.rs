@@ -4,7 +4,7 @@
 //! space or key is ever a label.
 
 use interlock_domain::key::Kind;
-use interlock_storage::{HistorySize, JournalSize};
+use interlock_storage::{HistoryDay, HistorySize, JournalSize};
 use metrics::{
     Counter, Gauge, Histogram, counter, describe_counter, describe_gauge, describe_histogram,
     gauge, histogram,
@@ -64,12 +64,16 @@ const COUNTERS: &[(&str, &str)] = &[
     ),
     (
         "interlock_purged_total",
-        "Entities forgotten after their last use had passed.",
+        "Entities forgotten after their last use had passed, by kind.",
     ),
     ("interlock_commits_total", "Commits written and synced."),
     (
         "interlock_answers_total",
         "Answers let go after their commit, one for each command.",
+    ),
+    (
+        "interlock_history_days_removed_total",
+        "UTC days of history that were over and went.",
     ),
     (
         "interlock_history_notes_total",
@@ -85,6 +89,10 @@ const GAUGES: &[(&str, &str)] = &[
     (
         "interlock_entity_bytes",
         "Bytes that the entities of a kind take, estimated from those encoded for snapshots.",
+    ),
+    (
+        "interlock_purge_late_seconds",
+        "The longest that something was kept beyond its last use, in the sweep's round and the last.",
     ),
     (
         "interlock_journal_bytes",
@@ -117,6 +125,10 @@ const GAUGES: &[(&str, &str)] = &[
     (
         "interlock_history_days",
         "UTC days that history is kept of.",
+    ),
+    (
+        "interlock_history_days_held",
+        "UTC days of history that are over and stay because of a legal hold.",
     ),
     (
         "interlock_history_bytes",
@@ -191,7 +203,8 @@ pub(crate) struct ShardMetrics {
     late: Counter,
     refused: Counter,
     broken: Counter,
-    purged: Counter,
+    purged: Vec<Counter>,
+    purge_late: Gauge,
     entities: Vec<Gauge>,
     entity_bytes: Vec<Gauge>,
     /// Entities by kind, and what those encoded so far came to.
@@ -221,7 +234,13 @@ impl ShardMetrics {
             late: count("interlock_dropped_late_total"),
             refused: count("interlock_queue_full_total"),
             broken: count("interlock_broken_decisions_total"),
-            purged: count("interlock_purged_total"),
+            purged: Kind::ALL
+                .iter()
+                .map(|kind| {
+                    counter!("interlock_purged_total", "shard" => shard.clone(), "kind" => kind.name())
+                })
+                .collect(),
+            purge_late: gauge!("interlock_purge_late_seconds", "shard" => shard.clone()),
             entities: by_kind("interlock_entities"),
             entity_bytes: by_kind("interlock_entity_bytes"),
             counted: [0; Kind::ALL.len()],
@@ -244,12 +263,12 @@ impl ShardMetrics {
             (&self.late, stats.late),
             (&self.refused, stats.busy),
             (&self.broken, stats.broken),
-            (&self.purged, stats.purged),
         ] {
             if count > 0 {
                 counter.increment(count);
             }
         }
+        self.swept(&stats);
         self.encoded.add_all(&stats.encoded);
         self.sizes(&stats);
         if stats.decided > 0 {
@@ -258,6 +277,18 @@ impl ShardMetrics {
         }
         for (outcome, count) in stats.outcomes {
             self.outcome(outcome).increment(count);
+        }
+    }
+
+    fn swept(&self, stats: &Stats) {
+        for (counter, &count) in self.purged.iter().zip(&stats.purged) {
+            if count > 0 {
+                counter.increment(count);
+            }
+        }
+        if let Some(late_ms) = stats.purge_late_ms {
+            #[expect(clippy::cast_precision_loss, reason = "metrics are floating point")]
+            self.purge_late.set(late_ms as f64 / 1e3);
         }
     }
 
@@ -378,6 +409,8 @@ pub(crate) struct HistoryMetrics {
     lag: Gauge,
     queue: Gauge,
     days: Gauge,
+    days_held: Gauge,
+    days_removed: Counter,
     bytes: Gauge,
 }
 
@@ -390,6 +423,8 @@ impl HistoryMetrics {
             lag: gauge!("interlock_history_lag_commits"),
             queue: gauge!("interlock_history_queue_bytes"),
             days: gauge!("interlock_history_days"),
+            days_held: gauge!("interlock_history_days_held"),
+            days_removed: counter!("interlock_history_days_removed_total"),
             bytes: gauge!("interlock_history_bytes"),
         }
     }
@@ -421,9 +456,16 @@ impl HistoryMetrics {
         clippy::cast_precision_loss,
         reason = "metrics are floating point by their format"
     )]
-    pub(crate) fn kept(&self, size: HistorySize) {
-        self.days.set(size.days as f64);
+    pub(crate) fn kept(&self, size: &HistorySize, first: HistoryDay) {
+        self.days.set(size.days.len() as f64);
+        let over = size.days.iter().filter(|day| **day < first).count();
+        self.days_held.set(over as f64);
         self.bytes.set(size.bytes as f64);
+    }
+
+    /// Days that went.
+    pub(crate) fn removed(&self, days: usize) {
+        self.days_removed.increment(days as u64);
     }
 }
 

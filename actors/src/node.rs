@@ -190,7 +190,7 @@ impl<M: Machine> Node<M> {
             &log,
             &owned,
             options.history,
-            (&clock, &readiness),
+            (&clock, &readiness, &pressure),
             &failure,
         )?;
         let committer = parts::committer(&log, &owned, options.keeper, notices.clone());
@@ -218,6 +218,7 @@ impl<M: Machine> Node<M> {
             shards: shards.clone(),
             clock: clock.clone(),
             readiness: readiness.clone(),
+            pressure: Arc::clone(&pressure),
             accept_clock: options.accept_clock,
             hold: options.recovery_hold,
             started,

@@ -5,6 +5,7 @@
 //! else outside the committer: these are plain threads, not Arbiters.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use actix::Addr;
@@ -19,6 +20,7 @@ use crate::node::{Failure, RecoveryReport};
 use crate::placement::shard_of;
 use crate::readiness::Readiness;
 use crate::recovery::{Rebuilt, rebuild};
+use crate::shard::Pressure;
 use crate::shard_actor::{Deliver, ShardActor};
 
 /// What recovery needs and whom it tells.
@@ -27,6 +29,7 @@ pub(crate) struct Recovery<M: Machine> {
     pub(crate) shards: Vec<Addr<ShardActor<M>>>,
     pub(crate) clock: NodeClock,
     pub(crate) readiness: Readiness,
+    pub(crate) pressure: Arc<Pressure>,
     pub(crate) accept_clock: bool,
     pub(crate) hold: Option<Duration>,
     pub(crate) started: Monotonic,
@@ -94,6 +97,12 @@ fn adopt<M: Machine>(recovery: &Recovery<M>, rebuilt: Vec<Rebuilt<M>>) -> Recove
         report.snapshots += one.snapshots;
         for (id, partition) in one.partitions {
             report.entities += partition.len() as u64;
+            partition.each_home(&mut |key, _, entity| {
+                if M::KEEPS_HISTORY == Some(key.kind) && M::keeps_history(entity) {
+                    let keepers = &recovery.pressure.history_keepers;
+                    keepers.fetch_add(1, Ordering::Relaxed);
+                }
+            });
             report.partitions += 1;
             let shard = &recovery.shards[usize::from(shard_of(id, shards))];
             shard.do_send(Deliver(ShardMessage::Adopt(partition)));

@@ -58,7 +58,7 @@ pub(crate) struct Space<M: Machine> {
     pub(crate) policy: Arc<M::Policy>,
 }
 
-/// What the shards of a node share: words of one bit each, no state of an entity.
+/// What the shards of a node share: flags and sums, no state of an entity.
 #[derive(Debug, Default)]
 pub struct Pressure {
     /// Memory is above its bound: nothing new is reserved.
@@ -71,6 +71,9 @@ pub struct Pressure {
     pub clock_suspect: AtomicBool,
     /// Entities on loan, over all shards.
     pub on_loan: AtomicI64,
+    /// Entities that keep history from going, over all shards. Those of a start are counted before
+    /// their partitions are announced.
+    pub history_keepers: AtomicI64,
 }
 
 /// A shard of machine `M`.

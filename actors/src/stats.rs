@@ -23,8 +23,11 @@ pub struct Stats {
     pub busy: u64,
     /// Commands whose decision panicked.
     pub broken: u64,
-    /// Entities purged.
-    pub purged: u64,
+    /// Entities purged, by kind.
+    pub purged: [u64; Kind::ALL.len()],
+    /// The longest that something was kept beyond its last use, in milliseconds, as far as the
+    /// sweep has seen in this round and the one before; `None` when it has not looked.
+    pub purge_late_ms: Option<i64>,
     /// Decisions by outcome and reason; both of a bounded set.
     pub outcomes: Vec<((&'static str, &'static str), u64)>,
     /// Entities gained and lost, by kind.

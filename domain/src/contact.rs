@@ -104,6 +104,7 @@ impl Machine for Contact {
     const PRODUCT: u8 = 1;
     const FORMAT: u16 = 1;
     const NAME: &'static str = "contact";
+    const KEEPS_HISTORY: Option<Kind> = Some(Kind::Holds);
 
     fn space(command: &Command) -> SpaceId {
         command.space
@@ -274,6 +275,12 @@ impl Machine for Contact {
         };
         receipt::keep(&mut decision, command, context.policy, context.now);
         decision
+    }
+
+    fn keeps_history(entity: &ContactEntity) -> bool {
+        entity
+            .as_holds()
+            .is_some_and(|holds| !holds.live.is_empty())
     }
 
     fn empty(kind: Kind) -> ContactEntity {

@@ -39,6 +39,8 @@ pub trait Machine: Sized + Send + Sync + 'static {
     const FORMAT: u16;
     /// The product's name in messages to operators.
     const NAME: &'static str;
+    /// The kind of entities that may keep history from going, where the product has one.
+    const KEEPS_HISTORY: Option<Kind> = None;
 
     /// The space a command belongs to. All its keys are of this space.
     fn space(command: &Self::Command) -> SpaceId;
@@ -89,6 +91,13 @@ pub trait Machine: Sized + Send + Sync + 'static {
     #[must_use]
     fn adds_to(_command: &Self::Command) -> Option<u32> {
         None
+    }
+
+    /// Whether an entity of the kind [`Machine::KEEPS_HISTORY`] keeps every day of history as it
+    /// stands. While any entity of a node does, no day goes.
+    #[must_use]
+    fn keeps_history(_entity: &Self::Entity) -> bool {
+        false
     }
 
     /// When a sweep should look at the entity again; `None` when never.

@@ -195,10 +195,10 @@ pub struct JournalSize {
 }
 
 /// How much history is kept, for metrics.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HistorySize {
-    /// Days that have rows.
-    pub days: u64,
+    /// The days that have rows, oldest first.
+    pub days: Vec<HistoryDay>,
     /// Bytes they take where they lie.
     pub bytes: u64,
 }

@@ -276,7 +276,7 @@ impl Log for MemoryLog {
         let state = self.store.lock();
         let rows = state.days.values().flatten();
         Ok(HistorySize {
-            days: state.days.len() as u64,
+            days: state.days.keys().copied().collect(),
             bytes: rows
                 .map(|(key, value)| (key.len() + value.len()) as u64)
                 .sum(),

@@ -9,6 +9,7 @@ use std::marker::PhantomData;
 use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use interlock_domain::machine::Machine;
@@ -22,6 +23,7 @@ use crate::message::Monotonic;
 use crate::metrics::HistoryMetrics;
 use crate::node::{Failure, fail};
 use crate::readiness::Readiness;
+use crate::shard::Pressure;
 
 /// Bytes of rows that are written at once, without waiting for the interval.
 const WRITE_BYTES: u64 = 8 * 1024 * 1024;
@@ -36,6 +38,8 @@ pub(crate) struct Writer<M: Machine> {
     pub(crate) intake: Intake,
     pub(crate) clock: NodeClock,
     pub(crate) readiness: Readiness,
+    /// Tells whether an entity keeps the days as they are.
+    pub(crate) pressure: Arc<Pressure>,
     pub(crate) failure: watch::Sender<Option<Failure>>,
     pub(crate) metrics: HistoryMetrics,
     pub(crate) options: HistoryOptions,
@@ -73,6 +77,7 @@ impl<M: Machine> Writer<M> {
         self.catch_up(&mut projector).map_err(unread)?;
         self.write(&mut projector).map_err(unwritten)?;
         let (mut wrote, mut looked, mut purged) = (self.clock.mono(), None, None);
+        let mut held = false;
         loop {
             let patience = match projector.is_behind() {
                 true => self.interval_left(wrote),
@@ -95,10 +100,12 @@ impl<M: Machine> Writer<M> {
             }
             if self.is_time(&mut looked, LOOK.as_nanos()) {
                 self.metrics.looked(self.intake.waiting(), &projector);
+                held |= self.is_held();
             }
             // Before recovery has judged the clock, today may be any day.
             if self.readiness.all() && self.is_time(&mut purged, u128::from(PURGE_EVERY_NS)) {
-                self.purge().map_err(unwritten)?;
+                self.purge(held).map_err(unwritten)?;
+                held = self.is_held();
             }
         }
     }
@@ -141,13 +148,22 @@ impl<M: Machine> Writer<M> {
         Ok(())
     }
 
-    fn purge(&self) -> Result<(), LogError> {
+    fn is_held(&self) -> bool {
+        self.pressure.history_keepers.load(Ordering::Relaxed) > 0
+    }
+
+    /// Forgets the days that are over, unless an entity keeps them or did since the last time: the
+    /// end of a hold counts when it is decided, and may not be durable for a moment.
+    fn purge(&self, was_held: bool) -> Result<(), LogError> {
         let first = first_kept(self.clock.now(), self.options.keep_days);
-        let gone = self.log.history_purge(first)?;
-        if !gone.is_empty() {
-            tracing::info!(days = gone.len(), "history forgot the days that are over");
+        if !was_held && !self.is_held() {
+            let gone = self.log.history_purge(first)?;
+            if !gone.is_empty() {
+                tracing::info!(days = gone.len(), "history forgot the days that are over");
+            }
+            self.metrics.removed(gone.len());
         }
-        self.metrics.kept(self.log.history_size()?);
+        self.metrics.kept(&self.log.history_size()?, first);
         Ok(())
     }
 

@@ -104,7 +104,7 @@ pub(super) fn history<M: Machine>(
     log: &Arc<dyn Log>,
     owned: &[Owned],
     options: HistoryOptions,
-    (clock, readiness): (&NodeClock, &Readiness),
+    (clock, readiness, pressure): (&NodeClock, &Readiness, &Arc<Pressure>),
     failure: &watch::Sender<Option<Failure>>,
 ) -> Result<(Feed, Writer<M>), LogError> {
     let durable = log.history_position()?.unwrap_or_default();
@@ -114,6 +114,7 @@ pub(super) fn history<M: Machine>(
         intake,
         clock: clock.clone(),
         readiness: readiness.clone(),
+        pressure: Arc::clone(pressure),
         failure: failure.clone(),
         metrics: HistoryMetrics::new(),
         options,

@@ -133,6 +133,21 @@ impl<M: Machine> Shard<M> {
         self.apply(bench, decision, &steps)
     }
 
+    /// Does an entity, held or at home here, keep history from going? Asked of few.
+    fn keeps_history(&self, place: &Place, held: Option<&Held<M>>) -> bool {
+        if M::KEEPS_HISTORY != Some(place.key.kind) {
+            return false;
+        }
+        let entity = match held {
+            Some(held) => held.entity.as_ref(),
+            None => match self.find(place) {
+                Found::Home(entity, _) => Some(entity),
+                Found::Absent(_) | Found::Lent => None,
+            },
+        };
+        entity.is_some_and(M::keeps_history)
+    }
+
     /// May nothing new be reserved? Memory or disk are at their bound, or the space is.
     fn is_full(&self, space: &SpaceId) -> bool {
         self.pressure.full.load(Ordering::Relaxed)
@@ -161,15 +176,22 @@ impl<M: Machine> Shard<M> {
     ) -> Answer<M::Reply> {
         for ((key, event), step) in decision.events.iter().zip(steps) {
             let at = usize::from(step.at);
+            let place = &bench.places[at];
+            let before = self.keeps_history(place, bench.held.get(at));
             match bench.held.get_mut(at) {
                 Some(held) => apply_held(held, *step, event, key.kind),
                 None => {
-                    let place = &bench.places[at];
                     let partition = self.partition(place.partition);
                     if partition.apply(key, step.version, event) {
                         self.count_new(place);
                     }
                 }
+            }
+            let after = self.keeps_history(place, bench.held.get(at));
+            if before != after {
+                let change = i64::from(after) - i64::from(before);
+                let keepers = &self.pressure.history_keepers;
+                keepers.fetch_add(change, Ordering::Relaxed);
             }
         }
         if !decision.notices.is_empty() {

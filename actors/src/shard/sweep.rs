@@ -2,7 +2,8 @@
 //!
 //! Here: the walk over the shard's partitions and the records of what a sweep changes. Not here:
 //! what is due or done then (the machine). Entities that are away, and purges in a partition whose
-//! snapshot is being written, wait for the next round.
+//! snapshot is being written, wait for the next round. Where much is due the next step follows with
+//! the next turn, so that purges keep up with what comes; commands are decided in every turn.
 
 use interlock_domain::key::EntityKey;
 use interlock_domain::machine::{Machine, Sweep};
@@ -26,7 +27,13 @@ pub(super) struct Sweeper {
     round: Option<usize>,
     /// Who waits for the round; several may.
     waiting: Vec<Waiter>,
+    /// The longest that something was kept beyond its last use, in milliseconds: in this round over
+    /// the partitions, and in the last.
+    late_ms: [i64; 2],
 }
+
+/// A step that purges at least this part of what it may look at is followed by another at once.
+const MUCH: usize = 4;
 
 impl Sweeper {
     pub(super) const fn request(&mut self) {
@@ -53,7 +60,7 @@ impl<M: Machine> Shard<M> {
         }
         self.sweep.requested = false;
         let mut budget = self.options.sweep_entities_max;
-        let mut visited = 0;
+        let (mut visited, mut purged) = (0, 0);
         while budget > 0 && visited < super::PARTITIONS {
             let Some(key) = self.sweep.keys.pop() else {
                 if self.sweep.round == Some(0) {
@@ -64,8 +71,10 @@ impl<M: Machine> Shard<M> {
                 continue;
             };
             budget -= 1;
-            self.sweep_one(key);
+            purged += usize::from(self.sweep_one(key));
         }
+        self.sweep.requested = purged > 0 && purged >= self.options.sweep_entities_max / MUCH;
+        self.stats.purge_late_ms = self.sweep.late_ms.into_iter().max();
         if self.sweep.round == Some(0) && self.sweep.keys.is_empty() {
             self.sweep.round = None;
             self.frame.waiters.append(&mut self.sweep.waiting);
@@ -75,6 +84,9 @@ impl<M: Machine> Shard<M> {
     fn sweep_next_partition(&mut self) {
         let at = self.sweep.next;
         self.sweep.next = (at + 1) % super::PARTITIONS;
+        if at == 0 {
+            self.sweep.late_ms = [0, self.sweep.late_ms[0]];
+        }
         if let Some(left) = &mut self.sweep.round {
             *left -= 1;
         }
@@ -83,30 +95,36 @@ impl<M: Machine> Shard<M> {
         }
     }
 
-    fn sweep_one(&mut self, key: EntityKey) {
+    /// Looks at one entity; was it purged?
+    fn sweep_one(&mut self, key: EntityKey) -> bool {
         let place = Place::of(key, self.options.shards);
         let Found::Home(entity, version) = self.find(&place) else {
-            return;
+            return false;
         };
-        if M::due(entity).is_none_or(|due| due > self.now) {
-            return;
-        }
+        let Some(due) = M::due(entity).filter(|due| *due <= self.now) else {
+            return false;
+        };
         let part = M::part(entity);
         match M::sweep(entity, self.now) {
-            Sweep::Keep => {}
+            Sweep::Keep => false,
             Sweep::Event(event) => {
                 self.sweep_record(&place, version + 1, Change::Event, Some(&event));
                 self.partition(place.partition)
                     .apply(&key, version + 1, &event);
+                false
             }
             Sweep::Purge => {
+                let late = &mut self.sweep.late_ms[0];
+                // What never had a use is due since for ever, and not late.
+                *late = (*late).max(self.now.0.checked_sub(due.0).unwrap_or(0));
                 if self.partition(place.partition).in_snapshot() {
-                    return;
+                    return false;
                 }
                 self.sweep_record(&place, version + 1, Change::Purged, None);
                 self.partition(place.partition).purge(&key, version + 1);
-                self.stats.purged += 1;
+                self.stats.purged[key.kind as usize] += 1;
                 self.count(&key, part, -1);
+                true
             }
         }
     }

@@ -11,7 +11,7 @@ use interlock_actors::keeper::KeeperOptions;
 use interlock_actors::{Answer, Node, NodeClock, NodeOptions, Submission};
 use interlock_storage::{FaultPlan, FaultyLog, Log, MemoryLog, Positions, Sequence};
 
-use crate::tickets::{DAY_MS, LAST, NOON, REFUSED, Rules, SPACE, Tickets};
+use crate::tickets::{DAY_MS, KEEPER, LAST, NOON, REFUSED, Rules, SPACE, Tickets};
 
 fn options() -> NodeOptions {
     NodeOptions {
@@ -132,7 +132,7 @@ fn what_is_truncated_is_still_found() {
             assert!(is_truncated(&*log));
             each_once(&*log, &acknowledged, "after a stop");
             let size = log.history_size().expect("it can be read");
-            assert_eq!(size.days, night + 1);
+            assert_eq!(size.days.len(), night + 1);
             clock.set(clock.now().plus_ms(DAY_MS)).expect("a day later");
         }
         let one = history::find::<Tickets>(&*log, NOON, &mut |receipt| receipt.note == 7)
@@ -152,6 +152,45 @@ fn what_is_truncated_is_still_found() {
             ask(&node, next..next + 1).await;
             next += 1;
         }
+        node.stop(Duration::from_secs(10)).await;
+        assert!(!notes(&*log).contains_key(&7), "its day is over");
+    });
+}
+
+/// While an entity keeps history from going no day goes, whether it was there at the start or came
+/// since; afterwards they go.
+#[test]
+fn no_day_goes_while_an_entity_keeps_history() {
+    let log: Arc<dyn Log> = Arc::new(MemoryLog::new());
+    let clock = NodeClock::test(NOON);
+    actix::System::new().block_on(async {
+        let node = start(&log, &clock);
+        ask(&node, 0..40).await;
+        ask(&node, [KEEPER]).await;
+        node.stop(Duration::from_secs(10)).await;
+        clock.set(clock.now().plus_ms(10 * DAY_MS)).expect("later");
+        // Each commit waits for history, so its writer has looked for days that are over.
+        for (first, last) in [(40, KEEPER + 40), (80, KEEPER + 80), (120, 160)] {
+            let node = start(&log, &clock);
+            node.recovered().await.expect("it is rebuilt");
+            for ticket in first..first + 40 {
+                ask(
+                    &node,
+                    [if ticket % 40 == 0 {
+                        KEEPER + ticket
+                    } else {
+                        ticket
+                    }],
+                )
+                .await;
+            }
+            ask(&node, [last]).await;
+            node.stop(Duration::from_secs(10)).await;
+            assert!(notes(&*log).contains_key(&7), "its day is held");
+        }
+        let node = start(&log, &clock);
+        node.recovered().await.expect("it is rebuilt");
+        ask(&node, 200..240).await;
         node.stop(Duration::from_secs(10)).await;
         assert!(!notes(&*log).contains_key(&7), "its day is over");
     });

@@ -15,6 +15,8 @@ pub(crate) const NOON: Timestamp = Timestamp(20_000 * DAY_MS + DAY_MS / 2);
 pub(crate) const REFUSED: u64 = u64::MAX;
 /// A ticket from here on is an entity's last: a sweep purges it.
 pub(crate) const LAST: u64 = 1_000_000;
+/// With a ticket from here on an entity keeps history from going.
+pub(crate) const KEEPER: u64 = 2_000_000;
 
 #[derive(Debug, PartialEq)]
 pub(crate) struct Tickets;
@@ -40,6 +42,7 @@ impl Machine for Tickets {
     const PRODUCT: u8 = 250;
     const FORMAT: u16 = 1;
     const NAME: &'static str = "tickets";
+    const KEEPS_HISTORY: Option<Kind> = Some(Kind::Customer);
 
     fn space(_: &u64) -> SpaceId {
         SPACE
@@ -88,8 +91,12 @@ impl Machine for Tickets {
         *entity = *event;
     }
 
+    fn keeps_history(entity: &u64) -> bool {
+        *entity >= KEEPER
+    }
+
     fn due(entity: &u64) -> Option<Timestamp> {
-        (*entity >= LAST).then_some(NOON)
+        (LAST..KEEPER).contains(entity).then_some(NOON)
     }
 
     fn sweep(_: &u64, _: Timestamp) -> Sweep<u64> {

@@ -43,6 +43,9 @@ pub struct Customer {
 /// other lists with their bounds leave the entity below its 1 MiB.
 pub const HELD_CONTACTS_MAX: usize = 1_024;
 
+/// With so many suppressions a customer under a legal hold keeps no more that are lifted or over.
+pub const HELD_SUPPRESSIONS_MAX: usize = 256;
+
 /// How many named tokens a customer keeps.
 pub const TOKENS_KEPT: usize = 32;
 
@@ -243,9 +246,7 @@ impl Customer {
     }
 
     pub(super) fn suppress(&mut self, suppression: &Suppression) {
-        let now = suppression.since;
-        self.suppressions
-            .retain(|known| known.entry == suppression.entry || known.is_kept(now));
+        self.drop_suppressions(suppression.entry, suppression.since);
         let known = self
             .suppressions
             .iter_mut()
@@ -262,9 +263,17 @@ impl Customer {
         }
     }
 
-    pub(super) fn lift(&mut self, event: &SuppressionLifted) {
+    /// Drops entries that nobody needs any more, but for one.
+    fn drop_suppressions(&mut self, but: Id, now: Timestamp) {
+        if self.is_held() && self.suppressions.len() < HELD_SUPPRESSIONS_MAX {
+            return;
+        }
         self.suppressions
-            .retain(|known| known.entry == event.entry || known.is_kept(event.at));
+            .retain(|known| known.entry == but || known.is_kept(now));
+    }
+
+    pub(super) fn lift(&mut self, event: &SuppressionLifted) {
+        self.drop_suppressions(event.entry, event.at);
         let known = self
             .suppressions
             .iter_mut()

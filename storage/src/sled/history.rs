@@ -142,11 +142,12 @@ impl History {
     pub(super) fn size(&self) -> Result<HistorySize, LogError> {
         let mut size = HistorySize::default();
         for name in self.names()? {
-            if parse_day(&name).is_some() {
-                size.days += 1;
+            if let Some(day) = parse_day(&name) {
+                size.days.push(day);
                 size.bytes += files::bytes_in(&self.dir.join(name))?;
             }
         }
+        size.days.sort_unstable();
         Ok(size)
     }
 

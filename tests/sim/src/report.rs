@@ -96,7 +96,7 @@ impl Report {
             self.gone += stats.gone;
             self.loans += stats.loans;
             self.waits += stats.waits;
-            self.purged += stats.purged;
+            self.purged += stats.purged.iter().sum::<u64>();
             for (sum, count) in self.entities.iter_mut().zip(stats.entities) {
                 *sum += count;
             }

@@ -8,8 +8,8 @@ use crate::contact::commitment::CommitmentState::Declined;
 use crate::contact::customer::{Customer, HELD_CONTACTS_MAX};
 use crate::contact::erasure::Erased;
 use crate::contact::fixture::{
-    AGENTS, check, claim_on, command, contact_made, end_offer, hash, lock, message, offer, release,
-    suppress,
+    AGENTS, check, claim_on, command, contact_made, end_offer, hash, lift, lock, message, offer,
+    release, suppress,
 };
 use crate::contact::legal_hold::{HoldTarget, LIVE_MAX, LegalHold, RELEASED_KEPT_S};
 use crate::contact::reason::{Reason, Refusal};
@@ -242,6 +242,27 @@ fn a_held_customer_is_neither_erased_nor_purged() {
     world.declare(&contact_made("p", "marketing", None));
     assert_eq!(world.customer("p").contacts.len(), 2, "age counts again");
     erased(&mut world, &forget("p", 9, &["o1", "o2", "o9"]));
+}
+
+/// An entry that was lifted stays for readers of the list, and longer while it is held.
+#[test]
+fn a_held_customer_keeps_suppressions_that_are_lifted() {
+    let mut world = World::new();
+    for (at, purpose) in ["marketing", "retention"].into_iter().enumerate() {
+        held(
+            &mut world,
+            &hold(customer("p"), 1 + u8::try_from(at).unwrap()),
+        );
+        world.declare(&suppress("p", purpose).command());
+        world.declare(&lift("p", purpose, None));
+        world.pass_s(100 * DAY_S);
+    }
+    assert_eq!(world.customer("p").suppressions.len(), 2);
+    for id in [1, 2] {
+        held(&mut world, &release_hold(id));
+    }
+    world.declare(&suppress("p", "collection").command());
+    assert_eq!(world.customer("p").suppressions.len(), 1);
 }
 
 #[test]
