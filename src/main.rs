@@ -55,6 +55,9 @@ enum Verb {
     /// Lists and settles effects whose outcome nobody knows.
     #[command(subcommand, arg_required_else_help = true)]
     Effects(verbs::Effects),
+    /// Rotates the salts of the suppression list.
+    #[command(subcommand, arg_required_else_help = true)]
+    Salts(verbs::Salts),
     /// Says why a decision came out as it did.
     #[command(after_help = exit::HELP)]
     Explain(verbs::explain::Args),
@@ -97,6 +100,7 @@ fn run() -> Result<(), Stop> {
             Ok(())
         }
         Verb::Effects(verb) => verb.run(),
+        Verb::Salts(verb) => verb.run(),
         Verb::Explain(args) => args.run(),
         Verb::GatewayVerify(args) => args.run(),
         Verb::Verify(args) => args.run(),

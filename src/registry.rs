@@ -22,11 +22,13 @@ use std::sync::Arc;
 
 use interlock_actors::NodeClock;
 use interlock_api::directory::{
-    Directory, Features, KeyDigest, KeyEntry, Role, Scope, SourceEntry, SpaceEntry, SpaceSecret,
+    Directory, Features, KeyDigest, KeyEntry, Role, SaltOf, Scope, SourceEntry, SpaceEntry,
+    SpaceSecret,
 };
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::key::SpaceId;
+use interlock_domain::time::Timestamp;
 use interlock_storage::{Commit, Log};
 use uuid::Uuid;
 
@@ -258,6 +260,10 @@ fn source_entry(row: &SourceRow) -> SourceEntry {
     SourceEntry {
         id: SourceId(row.id),
         name: row.name.as_str().into(),
+        salt: SaltOf {
+            generation: row.salt,
+            since: Timestamp(row.salt_since),
+        },
     }
 }
 

@@ -13,6 +13,8 @@ use actix_web::dev::{Server, ServerHandle};
 use actix_web::rt;
 use actix_web::rt::task::JoinHandle;
 use interlock_actors::{Failure, Node, NodeClock, RecoveryReport};
+use interlock_api::list::SuppressionList;
+use interlock_api::list::follow::follow;
 use interlock_domain::contact::Contact;
 use metrics_exporter_prometheus::PrometheusHandle;
 
@@ -95,7 +97,9 @@ impl Running {
         let stopping = Arc::new(AtomicBool::new(false));
         let found = found(&start.opened, &registry);
         let admin = Arc::new(Admin::new(registry, &node, &start.config.signing));
-        let state = wiring::api_state(&node, &start, &admin, &stopping);
+        let list = Arc::new(SuppressionList::new());
+        follow_list(&list, &node);
+        let state = wiring::api_state(&node, &start, &admin, &stopping, list);
         let mut listen = wiring::listen_options(&start.config, start.address);
         listen.tls = start.tls.as_deref().map(Tls::config);
         let (server, _) = interlock_api::server(state, &listen).map_err(|error| {
@@ -254,6 +258,17 @@ impl Running {
         tracing::info!("drained");
         Ok(())
     }
+}
+
+/// Keeps the suppression list until the node ends.
+fn follow_list(list: &Arc<SuppressionList>, node: &Node<Contact>) {
+    let followed = follow(
+        Arc::clone(list),
+        node.handle(),
+        node.notices(),
+        node.readiness(),
+    );
+    drop(rt::spawn(followed));
 }
 
 fn run(server: Server) -> JoinHandle<std::io::Result<()>> {

@@ -15,6 +15,7 @@ mod keys_revoke;
 mod keys_rotate_signing;
 mod place;
 mod print;
+mod salts_rotate;
 pub(crate) mod show;
 mod spaces_apply;
 mod spaces_create;
@@ -84,6 +85,26 @@ impl Vault {
     }
 }
 
+/// The salts of a running server's suppression lists.
+#[derive(Debug, Subcommand)]
+pub(crate) enum Salts {
+    /// Gives a source another salt; its next page starts the list anew.
+    #[command(after_help = HELP)]
+    Rotate(salts_rotate::Args),
+}
+
+impl Salts {
+    /// Asks and prints.
+    ///
+    /// # Errors
+    /// Why there is no answer.
+    pub(crate) fn run(&self) -> Result<(), Stop> {
+        match self {
+            Self::Rotate(args) => args.run(),
+        }
+    }
+}
+
 /// The effects of a running server.
 #[derive(Debug, Subcommand)]
 pub(crate) enum Effects {
@@ -147,6 +168,7 @@ const KNOWN: &[&str] = &[
     keys_list::NAME,
     keys_revoke::NAME,
     keys_rotate_signing::NAME,
+    salts_rotate::NAME,
     show::NAME,
     spaces_apply::NAME,
     spaces_create::NAME,
@@ -166,6 +188,7 @@ pub(crate) async fn serve(admin: &Admin, request: &Request) -> Answered {
         effects_awaiting::NAME => effects_awaiting::serve(admin, request.args()?).await,
         effects_settle::NAME => effects_settle::serve(admin, request.args()?).await,
         explain::NAME => explain::serve(admin, request.args()?).await,
+        salts_rotate::NAME => salts_rotate::serve(admin, request.args()?).await,
         show::NAME => show::serve(admin, request.args()?).await,
         keys_create::NAME => keys_create::serve(admin, request.args()?).await,
         keys_list::NAME => keys_list::serve(admin, request.args()?).await,

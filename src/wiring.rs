@@ -19,6 +19,7 @@ use interlock_actors::keeper::KeeperOptions;
 use interlock_actors::{Failure, Node, NodeHandle, NodeOptions, StartError};
 use interlock_api::analysis::Analysis;
 use interlock_api::limits::{ApiLimits, ListenOptions};
+use interlock_api::list::SuppressionList;
 use interlock_api::plane::Plane;
 use interlock_api::state::{AppState, Readiness, TestClock};
 use interlock_domain::contact::Contact;
@@ -268,6 +269,7 @@ pub(crate) fn api_state(
     start: &Start,
     admin: &Arc<Admin>,
     stopping: &Arc<AtomicBool>,
+    list: Arc<SuppressionList>,
 ) -> AppState<NodeHandle<Contact>> {
     let stopping = Arc::clone(stopping);
     let clock = node.handle().clock().clone();
@@ -282,6 +284,7 @@ pub(crate) fn api_state(
         plane: Arc::clone(admin) as Arc<dyn Plane>,
         decider: node.handle(),
         analysis: Analysis::new(Arc::new(Notes::new(Arc::clone(&start.opened.log)))),
+        list,
         limits: api_limits(&start.config),
         now: Arc::new(move || clock.now()),
         readiness: Arc::new(move || {

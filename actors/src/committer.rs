@@ -234,6 +234,14 @@ impl<M: Machine> Committer<M> {
     }
 
     fn release(&self, frame: Frame<M>) -> usize {
+        // Before the answers: who is told that a change is done finds its notice on the bus.
+        for (group, notice) in frame.notices {
+            let sequence = self
+                .groups
+                .get(&group)
+                .map_or(Sequence(0), |&(_, last)| last);
+            self.notices.publish(group, sequence, notice);
+        }
         let mut answers = 0;
         for HeldAnswers {
             sink,
@@ -245,13 +253,6 @@ impl<M: Machine> Committer<M> {
         }
         for waiter in frame.waiters {
             waiter.0.done(true);
-        }
-        for (group, notice) in frame.notices {
-            let sequence = self
-                .groups
-                .get(&group)
-                .map_or(Sequence(0), |&(_, last)| last);
-            self.notices.publish(group, sequence, notice);
         }
         answers
     }

@@ -11,6 +11,7 @@ use dashmap::DashMap;
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::key::SpaceId;
+use interlock_domain::time::Timestamp;
 
 use crate::hashing::PreparedKey;
 use crate::signing::SigningKeys;
@@ -123,6 +124,16 @@ pub struct Caller {
     pub space: Arc<SpaceEntry>,
 }
 
+impl Caller {
+    /// The source that the key speaks for, as it is now.
+    #[must_use]
+    pub fn source(&self) -> &SourceEntry {
+        let known = &self.key.source;
+        let mut sources = self.space.sources.iter();
+        sources.find(|one| one.id == known.id).unwrap_or(known)
+    }
+}
+
 /// A tenant, as the edge knows it.
 #[derive(Clone, Debug)]
 pub struct SpaceEntry {
@@ -184,6 +195,17 @@ pub struct SourceEntry {
     pub id: SourceId,
     /// Its name.
     pub name: Box<str>,
+    /// The salt of its copy of the suppression list.
+    pub salt: SaltOf,
+}
+
+/// Which salt a source's copy of the suppression list is keyed with.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct SaltOf {
+    /// The salt's number: 0 at first, one more with each rotation.
+    pub generation: u32,
+    /// Since when it holds.
+    pub since: Timestamp,
 }
 
 /// A key, without its text.

@@ -168,6 +168,25 @@ pub fn analysing(request: &HttpRequest, directory: &Directory) -> Result<Caller,
     Ok(caller)
 }
 
+/// Who adds to the suppression list for the space's people: a key with the role `security` or `admin`.
+/// It counts one command of the key's rate.
+///
+/// # Errors
+/// 401, 403, 404 or 429, in this order.
+pub fn securing(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
+    let caller = caller(request, directory)?;
+    let by_role = [Role::Security, Role::Admin];
+    if !by_role.into_iter().any(|role| caller.key.has_role(role)) {
+        return Err(Failure::new(
+            Code::Forbidden,
+            "the key has neither the role `security` nor `admin`; use a key that has one",
+        ));
+    }
+    has_coordination(&caller)?;
+    take(request, &caller, 1)?;
+    Ok(caller)
+}
+
 /// Refuses a space that does not coordinate.
 ///
 /// # Errors

@@ -36,6 +36,12 @@ pub enum Label {
     Signing = 8,
     /// The public id of such a key.
     SigningId = 9,
+    /// The salt of a source's copy of the suppression list, by the source and its generation.
+    Salt = 10,
+    /// The public id of such a salt.
+    SaltId = 11,
+    /// What shows that a cursor of the suppression list is ours.
+    Cursor = 12,
     /// The id of a conversation.
     Conversation = 16,
 }

@@ -16,6 +16,7 @@ pub mod health;
 mod ids;
 mod keys;
 pub mod limits;
+pub mod list;
 pub mod metrics;
 pub mod naming;
 pub mod observe;

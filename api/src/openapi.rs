@@ -12,6 +12,7 @@ mod plane;
 mod planned;
 mod privacy;
 mod reports;
+mod suppressions;
 
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
@@ -104,6 +105,7 @@ fn build() -> OpenApi {
         privacy::all,
         plane::all,
         reports::all,
+        suppressions::all,
         planned::all,
         node::all,
     ]

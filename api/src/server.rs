@@ -15,8 +15,8 @@ use interlock_wire::problem::Code;
 use crate::analysis::runs;
 use crate::body_budget::BodyBudget;
 use crate::contact::{
-    batch, check, claims, context, declare, effects, forget, legal_holds, messages, planned,
-    reports,
+    batch, check, claims, context, declare, effects, forget, legal_holds, messages, people,
+    planned, reports, suppressions,
 };
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
@@ -130,6 +130,7 @@ where
     config.app_data(state.clone());
     documents_of_spaces::<D>(config);
     counts::<D>(config);
+    suppression_list::<D>(config);
     let mut add = |path: &str, route: actix_web::Route| {
         let resource = web::resource(path).route(route);
         config.service(resource.default_service(web::to(wrong_method)));
@@ -188,6 +189,23 @@ where
                 .default_service(web::to(wrong_method)),
         );
     }
+}
+
+/// The suppression list.
+fn suppression_list<D>(config: &mut web::ServiceConfig)
+where
+    D: Decider,
+{
+    let mut add = |path: &str, route: actix_web::Route| {
+        let resource = web::resource(path).route(route);
+        config.service(resource.default_service(web::to(wrong_method)));
+    };
+    let list = "/v1/suppressions";
+    add(list, web::get().to(suppressions::get::<D>));
+    let salt = "/v1/suppressions/salt";
+    add(salt, web::get().to(suppressions::salt::<D>));
+    let by_people = "/v1/operator/suppressions";
+    add(by_people, web::post().to(people::post::<D>));
 }
 
 /// The configuration plane.

@@ -11,6 +11,7 @@ use interlock_domain::time::Timestamp;
 use crate::analysis::Analysis;
 use crate::directory::Directory;
 use crate::limits::ApiLimits;
+use crate::list::SuppressionList;
 use crate::plane::Plane;
 
 /// Shared by all workers.
@@ -21,6 +22,8 @@ pub struct AppState<D> {
     pub decider: D,
     /// Shadow runs and figures.
     pub analysis: Analysis,
+    /// The suppression lists as readers follow them; the root package feeds them.
+    pub list: Arc<SuppressionList>,
     /// The bounds.
     pub limits: ApiLimits,
     /// The node's time. Stamps the ids of answers that nobody decided and says which key signs;

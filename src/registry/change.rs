@@ -220,7 +220,7 @@ impl Registry {
                     .checked_add(1)
                     .ok_or("the space has too many sources")?;
                 let name = wanted.source.to_owned();
-                row.sources.push(SourceRow { id, name });
+                row.sources.push(SourceRow::new(id, name));
                 true
             }
             false => return Err(no_source(&row)),
@@ -291,6 +291,25 @@ impl Registry {
             space: None,
             keys: vec![(*digest, row)],
         }))
+    }
+
+    /// Gives a source the next salt for its copy of the suppression list. Answers how often its salt
+    /// was rotated with it.
+    pub(crate) fn salt_rotated(
+        &self,
+        space: &str,
+        source: &str,
+        now: Timestamp,
+    ) -> Checked<(Change, u32)> {
+        let known = self.find(space)?;
+        let mut row = known.row.clone();
+        let found = row.sources.iter_mut().find(|one| one.name == source);
+        let found = found.ok_or("the space has no such source; see interlock spaces list")?;
+        let next = found.salt.checked_add(1);
+        found.salt = next.ok_or("the source's salt has no further number")?;
+        found.salt_since = now.0;
+        let rotations = found.salt;
+        Ok((self.with_row(known, row).done(), rotations))
     }
 
     /// Checks another document for a space.
@@ -457,10 +476,9 @@ fn no_source(row: &SpaceRow) -> String {
 }
 
 fn space_row(new: &NewSpace, now: Timestamp) -> SpaceRow {
-    let sources = (1..).zip(&new.sources).map(|(id, source)| SourceRow {
-        id,
-        name: source.name.clone(),
-    });
+    let sources = (1..)
+        .zip(&new.sources)
+        .map(|(id, source)| SourceRow::new(id, source.name.clone()));
     SpaceRow {
         format: FORMAT,
         id: new.id,

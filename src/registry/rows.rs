@@ -77,6 +77,24 @@ pub(crate) struct SourceRow {
     pub(crate) id: u32,
     /// Its name.
     pub(crate) name: String,
+    /// The number of the salt of its copy of the suppression list; rows that do not say have 0.
+    #[serde(default)]
+    pub(crate) salt: u32,
+    /// Since when, in milliseconds since 1970; 0 for the first.
+    #[serde(default)]
+    pub(crate) salt_since: i64,
+}
+
+impl SourceRow {
+    /// A new source.
+    pub(crate) const fn new(id: u32, name: String) -> Self {
+        Self {
+            id,
+            name,
+            salt: 0,
+            salt_since: 0,
+        }
+    }
 }
 
 /// A version that a document had or has. Rows of the last versions are kept; the one in force is in

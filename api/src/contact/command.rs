@@ -123,14 +123,15 @@ pub(crate) fn declare_effect(caller: &Caller, detail: &EffectDetail<'_>) -> Body
     })
 }
 
-/// `suppression.added`.
+/// `suppression.added`. A window that is refused is named by `window_at`.
 pub(crate) fn add_suppression(
     caller: &Caller,
     subject: Option<&Handle<'_>>,
-    detail: &SuppressionAddedDetail<'_>,
+    (detail, window_at): (&SuppressionAddedDetail<'_>, &str),
 ) -> Result<Body, Failure> {
     let policy = &caller.space.policy;
     let reason = policy.suppression_reason(&detail.reason);
+    let hours = detail.window.as_ref().map(|hours| window(hours, window_at));
     let (customer, canonical) = destination(caller, subject)?;
     let secret = caller.space.secret.prepared();
     let sealed = destination::seal(secret, customer, &canonical);
@@ -141,7 +142,7 @@ pub(crate) fn add_suppression(
         channel: channel(policy, detail.channel.as_ref())?,
         reason: reason.ok_or_else(|| refused::undeclared(Member::Reason))?,
         until: detail.until.map(|until| Timestamp(until.0)),
-        window: detail.window.as_ref().map(window).transpose()?,
+        window: hours.transpose()?,
     }))
 }
 
@@ -182,12 +183,12 @@ fn destination(
     Ok((customer, canonical))
 }
 
-fn window(window: &ContactWindow<'_>) -> Result<Window, Failure> {
+fn window(window: &ContactWindow<'_>, at: &str) -> Result<Window, Failure> {
     let days = window.days.as_ref();
     let days: Option<Vec<u8>> = days.map(|days| days.0.iter().map(|day| day.0).collect());
     Window::new(&window.from, &window.to, &window.tz, days.as_deref()).map_err(|invalid| {
         let (member, rule) = (invalid.member(), invalid.rule());
-        Failure::invalid(format!("`detail.window.{member}`: {rule}"))
+        Failure::invalid(format!("`{at}.{member}`: {rule}"))
     })
 }
 

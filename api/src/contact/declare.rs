@@ -102,7 +102,7 @@ fn detail<'a>(
         }
         DeclareKind::SuppressionAdded => {
             let detail = read_detail(declared)?;
-            let wanted = command::add_suppression(caller, subject, &detail)?;
+            let wanted = command::add_suppression(caller, subject, (&detail, "detail.window"))?;
             (Detail::SuppressionAdded(detail), wanted)
         }
         DeclareKind::SuppressionLifted => {

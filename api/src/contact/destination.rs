@@ -18,7 +18,6 @@ pub(crate) fn seal(secret: &PreparedKey, customer: KeyHash, canonical: &str) -> 
     sealing::seal(secret, &of(customer), canonical.as_bytes()).map(Vec::into_boxed_slice)
 }
 
-#[expect(dead_code, reason = "the pages of the list show it")]
 /// The key of a sealed destination under a reader's salt; `None` when it was sealed for another
 /// customer or under another secret.
 pub(crate) fn key(

@@ -5,6 +5,7 @@
 
 use actix_web::{HttpRequest, web};
 use interlock_domain::contact::command::{Body, Command, Route};
+use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::reply::Reply;
 use serde::Serialize;
 
@@ -76,6 +77,20 @@ impl<'r> Request<'r> {
         Self::read(request, payload, state, (caller, key)).await
     }
 
+    /// The same for people who add to the suppression list.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: caller, key, body.
+    pub(crate) async fn securing<D: Decider>(
+        request: &'r HttpRequest,
+        payload: web::Payload,
+        state: &AppState<D>,
+    ) -> Result<Self, Failure> {
+        let caller = extract::securing(request, &state.directory)?;
+        let key = extract::required_idempotency_key(request)?;
+        Self::read(request, payload, state, (caller, Some(key))).await
+    }
+
     async fn read<D: Decider>(
         request: &HttpRequest,
         payload: web::Payload,
@@ -109,6 +124,17 @@ impl<'r> Request<'r> {
         state: &AppState<D>,
         wanted: Wanted<'_, impl Serialize>,
     ) -> Result<Reply, Failure> {
+        let source = self.caller.key.source.id;
+        self.decide_as(state, wanted, source).await
+    }
+
+    /// The same for whom the caller speaks.
+    pub(crate) async fn decide_as<D: Decider>(
+        &self,
+        state: &AppState<D>,
+        wanted: Wanted<'_, impl Serialize>,
+        by: SourceId,
+    ) -> Result<Reply, Failure> {
         let Wanted {
             route,
             noted,
@@ -122,7 +148,10 @@ impl<'r> Request<'r> {
         let receipt = self
             .key
             .map(|key| Keyed { route, key }.receipt(secret, source, place, &request));
-        let command = command::of(caller, noted, receipt, body);
+        let command = Command {
+            source: by,
+            ..command::of(caller, noted, receipt, body)
+        };
         self.ask(state, command).await
     }
 

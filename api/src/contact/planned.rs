@@ -13,9 +13,7 @@ use crate::problem::Failure;
 use crate::state::AppState;
 
 /// Routes under the scope `coordinate`: method and path.
-pub(crate) const COORDINATE: [(Method, &str); 6] = [
-    (Method::GET, "/v1/suppressions"),
-    (Method::GET, "/v1/suppressions/salt"),
+pub(crate) const COORDINATE: [(Method, &str); 4] = [
     (Method::POST, "/v1/handoffs"),
     (Method::GET, "/v1/handoffs/{handoff_id}"),
     (Method::POST, "/v1/handoffs/{handoff_id}/accept"),

@@ -1,7 +1,6 @@
 //! The operations of coordination that are not served yet.
 
 use interlock_wire::contact::handoffs::{Handoff, HandoffCreate, HandoffOutcome};
-use interlock_wire::contact::suppressions::{SuppressionPage, SuppressionSalt};
 use interlock_wire::problem::Code;
 use interlock_wire::shape::{self, Components, Shape};
 use interlock_wire::value::{Cursor, Limit};
@@ -9,8 +8,7 @@ use interlock_wire::value::{Cursor, Limit};
 use super::operation::Operation;
 
 pub(super) fn all(into: &mut Components) -> Vec<Operation> {
-    let mut operations = handoffs(into);
-    operations.extend(suppressions(into));
+    let operations = handoffs(into);
     operations
         .into_iter()
         .map(Operation::coordinating)
@@ -72,22 +70,4 @@ pub(super) fn paged(operation: Operation, limit: u32, into: &mut Components) -> 
             cursor,
         )
         .in_query("limit", "Most items of the page.", false, limits)
-}
-
-fn suppressions(into: &mut Components) -> Vec<Operation> {
-    let list = Operation::get(
-        "/v1/suppressions",
-        "suppressions",
-        "Changes of the suppression list, oldest first; without a cursor all that is in force. A page \
-         with fewer items than the limit is the last for now.",
-    );
-    vec![
-        paged(list, 200, into).answers(200, "A page of changes.", SuppressionPage::shape(into)),
-        Operation::get(
-            "/v1/suppressions/salt",
-            "suppression_salt",
-            "The salt the calling source's copy of the list is keyed with.",
-        )
-        .answers(200, "The salt.", SuppressionSalt::shape(into)),
-    ]
 }

@@ -83,10 +83,10 @@ fn a_read_without_the_block_needs_no_feature_and_a_bad_one_is_told() {
 fn w1_a_route_that_is_not_built_yet_still_knows_its_callers() {
     let node = Node::start();
     let get = |key: &str, path: &str| node.get(path, Some(key));
-    let salt = "/v1/suppressions/salt";
-    get("nia_sk_test_local_none_k9_wrong", salt).problem(401, "unauthenticated");
-    get(KEY_C, salt).problem(403, "forbidden");
-    get(KEY_A, salt).problem(404, "not_found");
+    let handoff = "/v1/handoffs/some";
+    get("nia_sk_test_local_none_k9_wrong", handoff).problem(401, "unauthenticated");
+    get(KEY_C, handoff).problem(403, "forbidden");
+    get(KEY_A, handoff).problem(404, "not_found");
     node.post_as(KEY_A, "/v1/handoffs/some/accept", &json!({}))
         .problem(404, "not_found");
 }

@@ -38,6 +38,8 @@ mod rates;
 #[cfg(test)]
 mod reports;
 #[cfg(test)]
+mod suppressions;
+#[cfg(test)]
 mod tokens;
 #[cfg(test)]
 mod wire;

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use actix_web::dev::ServerHandle;
 use interlock_api::analysis::Analysis;
 use interlock_api::directory::{
-    Directory, Features, KeyEntry, Role, Scope, SourceEntry, SpaceEntry, SpaceSecret,
+    Directory, Features, KeyEntry, Role, SaltOf, Scope, SourceEntry, SpaceEntry, SpaceSecret,
 };
 use interlock_api::limits::{ApiLimits, ListenOptions};
 use interlock_api::signing::SigningKeys;
@@ -91,10 +91,12 @@ impl Node {
             let (world, readiness) = (world.clone(), Arc::clone(&readiness));
             let clock: Arc<dyn TestClock> = Arc::new(Clock(world.clone()));
             let (stamps, past) = (world.clone(), Arc::new(world.clone()));
+            let list = world.list();
             AppState {
                 analysis: Analysis::bounded(past, messages_at_once_max),
                 directory: Arc::clone(&directory),
                 decider: world,
+                list,
                 limits,
                 now: Arc::new(move || stamps.now()),
                 plane: Arc::new(NoPlane),
@@ -268,6 +270,7 @@ fn directory() -> Directory {
             source: SourceEntry {
                 id: SourceId(source),
                 name: "agents".into(),
+                salt: SaltOf::default(),
             },
             test: true,
             region: "local".into(),

@@ -9,6 +9,7 @@ use interlock_actors::history::Receipt;
 use interlock_actors::scan::NotScanned;
 use interlock_api::analysis::{History, Visit};
 use interlock_api::decider::{Answer, Asked, Decider, Refused};
+use interlock_api::list::SuppressionList;
 use interlock_domain::contact::Contact;
 use interlock_domain::contact::command::{Body, Command, RequestReport, Route};
 use interlock_domain::contact::entity::ContactEntity;
@@ -58,6 +59,7 @@ struct Inner {
     mode: Mutex<Mode>,
     silent: AtomicUsize,
     dropped: AtomicUsize,
+    list: Arc<SuppressionList>,
 }
 
 struct State {
@@ -69,6 +71,8 @@ struct State {
 
 impl World {
     pub(crate) fn new() -> Self {
+        let list = SuppressionList::new();
+        list.set_complete(true);
         Self(Arc::new(Inner {
             state: Mutex::new(State {
                 entities: BTreeMap::new(),
@@ -79,7 +83,13 @@ impl World {
             mode: Mutex::new(Mode::Decide),
             silent: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
+            list: Arc::new(list),
         }))
+    }
+
+    /// The lists, which hear of every change at once.
+    pub(crate) fn list(&self) -> Arc<SuppressionList> {
+        Arc::clone(&self.0.list)
     }
 
     pub(crate) fn now(&self) -> Timestamp {
@@ -165,6 +175,9 @@ impl World {
             policy: 1,
             note,
         }));
+        for notice in &decision.notices {
+            self.0.list.told(notice);
+        }
         decision.reply
     }
 

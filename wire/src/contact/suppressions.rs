@@ -1,8 +1,40 @@
-//! `GET /v1/suppressions` and `GET /v1/suppressions/salt`.
+//! `GET /v1/suppressions`, `GET /v1/suppressions/salt` and `POST /v1/operator/suppressions`.
 
 use crate::answer::answer;
 use crate::contact::declare::ContactWindow;
-use crate::value::{Hash32, Instant, LongLabel, Name, Text};
+use crate::contact::subject::Handle;
+use crate::read::request;
+use crate::value::{Hash32, Instant, LongLabel, Name, Text, one_of};
+
+request! {
+    /// What people add to the list, or lift of what people added.
+    PeoplesSuppression<'a> {
+        /// What is done.
+        action: required PeoplesAction,
+        /// Who may not be contacted: a phone number or an e-mail address.
+        subject: required Handle<'a>,
+        /// For which purpose; `any` is every one.
+        purpose: required Name<'a>,
+        /// Where; every channel when left out.
+        channel: optional Name<'a>,
+        /// Why; needed by `added`, and not taken by `lifted`.
+        reason: optional Name<'a>,
+        /// Until when; of `added` alone.
+        until: optional Instant,
+        /// Only inside these local hours; of `added` alone.
+        window: optional ContactWindow<'a>,
+    }
+}
+
+one_of! {
+    /// What people do to the list.
+    PeoplesAction: "one of `added`, `lifted`" {
+        /// The destination may not be contacted.
+        Added = "added",
+        /// It may be again, as far as people kept it from being.
+        Lifted = "lifted",
+    }
+}
 
 answer! {
     /// An entry of the list, as a reader keeps it. It never says who asked for it, or why.
