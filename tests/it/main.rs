@@ -13,6 +13,7 @@ mod logs;
 mod ownership;
 mod pages;
 mod plane;
+mod privacy;
 mod races;
 mod rates;
 mod raw;
