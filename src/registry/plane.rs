@@ -22,7 +22,7 @@ use super::change::Change;
 use super::diff::{LISTED_MAX, diff};
 use super::new_space::COORDINATION;
 use super::rows::{ApprovalRow, DiffRow, Ended, EndedRow, FORMAT, SpaceRow, VersionRow};
-use super::versions::OPEN_MAX;
+use super::versions::{DOCUMENT_BYTES_MAX, OPEN_MAX};
 use super::{Known, Registry, policy};
 use crate::secret::random_bytes;
 
@@ -108,6 +108,10 @@ impl Registry {
                 wanted.kind.word(),
                 role.name()
             )));
+        }
+        if wanted.document.len() > DOCUMENT_BYTES_MAX {
+            let what = format!("document: has more than {DOCUMENT_BYTES_MAX} bytes");
+            return Err(Refused::Invalid(what));
         }
         let (from_version, before) = document(&known.row, wanted.kind);
         let (document, sensitive) = judged(known, wanted.kind, &wanted.document)?;

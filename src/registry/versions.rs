@@ -9,6 +9,9 @@ use std::sync::Arc;
 use super::rows::{self, DiffRow, Ended, EndedRow, VersionRow};
 use super::{Meta, encode};
 
+/// The longest document of an edit, in bytes: what the verbs take too. Those of open edits are in
+/// memory.
+pub(crate) const DOCUMENT_BYTES_MAX: usize = 64 * 1024;
 /// Versions that are remembered of each document of a space.
 pub(crate) const VERSIONS_MAX: usize = 100;
 /// Edits of a space that wait for somebody; a further one is refused.

@@ -1,8 +1,11 @@
 //! The configuration plane over HTTP: documents, edits, agreements, and what is in force then.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread;
+
 use serde_json::{Value, json};
 
-use crate::harness::{Server, Setup};
+use crate::harness::{Server, Setup, until};
 use crate::verbs::{facts, verb};
 
 const SEED: &str = include_str!("../conformance/space.json");
@@ -145,6 +148,68 @@ fn an_agreed_edit_is_in_force_on_every_shard_and_each_record_names_its_version()
         (&json!("coordination"), &json!(2), &json!("a test"))
     );
     assert_eq!(last["by"], "d", "the key's id");
+}
+
+/// What one agent is answered until a while after the edit is in force, each time about another
+/// customer: whether it was in force before the question, what is left, the decision.
+fn asking(
+    server: &Server,
+    agent: u32,
+    (answered, in_force): (&AtomicUsize, &AtomicBool),
+) -> Vec<(bool, u64, String)> {
+    let mut seen = Vec::new();
+    let mut afterwards = 0;
+    for number in 0..5_000 {
+        let was = in_force.load(Ordering::SeqCst);
+        let (status, answer) = ask(server, &format!("+55119{agent}{number:07}"));
+        assert_eq!((status, &answer["decision"]), (200, &json!("allow")));
+        let left = answer["contact_budget"]["marketing"]["remaining"].as_u64();
+        let id = answer["decision_id"].as_str().expect("an id").to_owned();
+        seen.push((was, left.expect("a number"), id));
+        answered.fetch_add(1, Ordering::SeqCst);
+        afterwards += u32::from(was);
+        if afterwards == 10 {
+            break;
+        }
+    }
+    seen
+}
+
+#[test]
+fn under_load_each_answer_is_of_one_version_and_says_which() {
+    let (server, setup) = started(2);
+    let security = key(&setup, &["security"]);
+    let mut rules = document(&server, "coordination")["document"].clone();
+    rules["purposes"]["marketing"]["budget"]["limit"] = json!(1);
+    let diff = proposed(&server, "coordination", &rules);
+    let approve = |key: &str| server.post(&step(&diff, "approve"), key, &json!({})).json();
+    assert_eq!(approve(CONSOLE)["state"], "open");
+    let (answered, in_force) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let watched = (&answered, &in_force);
+    let server = &server;
+    let seen = thread::scope(|scope| {
+        let agents = [6, 7, 8, 9].map(|agent| scope.spawn(move || asking(server, agent, watched)));
+        until("answers of the old version", || {
+            (answered.load(Ordering::SeqCst) >= 40).then_some(())
+        });
+        assert_eq!(approve(&security)["state"], "applied");
+        in_force.store(true, Ordering::SeqCst);
+        agents.map(|agent| agent.join().expect("no panic"))
+    });
+    for of_agent in &seen {
+        for (place, (was, left, id)) in of_agent.iter().enumerate() {
+            let version = match left {
+                2 if !was => 1,
+                0 => 2,
+                _ => panic!("{left} left, the edit was in force: {was}"),
+            };
+            let sample = place % 16 == 0 || place + 3 >= of_agent.len();
+            if sample {
+                assert_eq!(facts(&setup, &["explain", id])["rules_version"], version);
+            }
+        }
+        assert!(of_agent.iter().any(|(.., left, _)| *left == 0));
+    }
 }
 
 #[test]

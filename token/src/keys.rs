@@ -12,7 +12,7 @@ use crate::hash::decode_32;
 
 /// How old a copy may be before it is read again, in seconds.
 pub const REFRESH_S: i64 = 3_600;
-/// How long a copy is not read again for an unknown key, in seconds.
+/// How long a copy is not read again for an unknown key or after it could not be read, in seconds.
 pub const UNKNOWN_REFRESH_S: i64 = 60;
 
 /// One published key that can be used.
@@ -143,23 +143,27 @@ pub(crate) struct KeyCopy {
     pub(crate) keys: KeySet,
     /// When it was last tried, in seconds since 1970; `None`: never.
     tried_at: Option<i64>,
+    /// When it was last read, in seconds since 1970; `None`: never.
+    read_at: Option<i64>,
 }
 
 impl KeyCopy {
-    /// Reads the set again when it is due: never read, an hour old, or without the wanted key for at
-    /// least a minute. A set that cannot be read leaves the copy as it is.
+    /// Reads the set again when it is due: never read, an hour old, or without the wanted key; after
+    /// a try not within a minute. A set that cannot be read leaves the copy as it is.
     pub(crate) fn refresh(&mut self, source: &mut dyn KeySource, wanted: bool, now: i64) {
-        let least = if wanted { UNKNOWN_REFRESH_S } else { REFRESH_S };
-        let due = self
-            .tried_at
-            .is_none_or(|at| now.saturating_sub(at) >= least || now < at);
-        if !due {
+        // Also when the clock was put back.
+        let past = |at: Option<i64>, least: i64| {
+            at.is_none_or(|at| now.saturating_sub(at) >= least || now < at)
+        };
+        let is_old = wanted || past(self.read_at, REFRESH_S);
+        if !is_old || !past(self.tried_at, UNKNOWN_REFRESH_S) {
             return;
         }
         self.tried_at = Some(now);
         let read = source.read().ok();
         if let Some(keys) = read.and_then(|document| KeySet::read(&document).ok()) {
             self.keys = keys;
+            self.read_at = Some(now);
         }
     }
 }

@@ -306,7 +306,15 @@ fn keys_are_read_hourly_and_for_an_unknown_key_once_a_minute() {
     assert_eq!(*reads.borrow(), [NOW, NOW + 60]);
     *answer.borrow_mut() = Err(());
     assert_eq!(ask(NOW + 3_660, 4), Ok(()), "the last copy stays in use");
-    assert_eq!(*reads.borrow(), [NOW, NOW + 60, NOW + 3_660]);
+    // A set that a key may have left is not relied on for another hour.
+    assert_eq!(ask(NOW + 3_719, 5), Ok(()));
+    assert_eq!(ask(NOW + 3_720, 6), Ok(()));
+    *answer.borrow_mut() = Ok(br#"{"keys": []}"#.to_vec());
+    assert_eq!(ask(NOW + 3_779, 7), Ok(()));
+    let refused = Err("the token is refused: unknown_key".to_owned());
+    assert_eq!(ask(NOW + 3_780, 8), refused);
+    let later = [3_660, 3_720, 3_780].map(|second| NOW + second);
+    assert_eq!(reads.borrow()[2..], later);
 }
 
 #[test]

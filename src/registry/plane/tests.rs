@@ -420,6 +420,9 @@ fn a_document_that_breaks_a_rule_is_refused_with_its_member() {
         what
     };
     let features = DocumentKind::Features;
+    let long = json!({ "enabled": ["x".repeat(DOCUMENT_BYTES_MAX)] });
+    let what = refused(features, long);
+    assert_eq!(what, "document: has more than 65536 bytes");
     let what = refused(
         features,
         json!({"enabled": ["coordination", "+5511987654321"]}),
