@@ -1,11 +1,16 @@
 //! A server that listens before it is rebuilt, what is there after a kill, and the clock of a test.
 
-use serde_json::json;
+use std::ops::Range;
 
-use crate::harness::{Client, Setup};
+use serde_json::{Value, json};
+
+use crate::harness::{Client, Server, Setup};
 
 const SEED: &str = include_str!("../conformance/space.json");
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+const EFFECTS: usize = 1_500;
+const BATCH: &str = "/v1/coordination/check/batch";
+const CHECK: &str = "/v1/coordination/check";
 
 #[test]
 fn not_ready_until_the_last_partition_is_rebuilt() {
@@ -191,30 +196,25 @@ fn what_is_not_rebuilt_defers_or_waits_and_the_rest_is_decided() {
     );
 }
 
-/// An effect that is done stays done for whoever asks too early: it is denied, or not answered.
-#[test]
-fn f7_while_state_is_rebuilt_a_closed_purpose_is_deferred_and_a_done_effect_waits() {
-    const EFFECTS: usize = 1_500;
-    let batch = |numbers: std::ops::Range<usize>| {
-        let check = |number: usize| {
-            json!({
-                "agent": "early", "intent": "follow_up", "direction": "outbound",
-                "purpose": "service", "channel": "voice",
-                "effect_key": format!("farewell-{number}"),
-            })
-        };
-        json!({"checks": numbers.map(check).collect::<Vec<_>>()})
-    };
-    let path = "/v1/coordination/check/batch";
-    let server = Setup::new()
-        .seed(SEED)
-        .test_clock("2026-01-05T12:00:00Z")
-        .start();
+/// A check that says farewell once, by its number.
+fn farewell(number: usize, purpose: &str) -> Value {
+    json!({
+        "agent": "early", "intent": "follow_up", "direction": "outbound",
+        "purpose": purpose, "channel": "voice",
+        "effect_key": format!("farewell-{number}"),
+    })
+}
+
+fn farewells(numbers: Range<usize>) -> Value {
+    let checks: Vec<Value> = numbers.map(|number| farewell(number, "service")).collect();
+    json!({"checks": checks})
+}
+
+/// Has every farewell done: 10 clients at once, as a settlement is one declaration.
+fn do_all(server: &Server) {
     for start in (0..EFFECTS).step_by(500) {
-        assert_eq!(
-            server.post(path, KEY, &batch(start..start + 500)).status,
-            200
-        );
+        let answer = server.post(BATCH, KEY, &farewells(start..start + 500));
+        assert_eq!(answer.status, 200);
     }
     let settle = |client: &Client, number: usize| {
         let declared = json!({
@@ -235,47 +235,50 @@ fn f7_while_state_is_rebuilt_a_closed_purpose_is_deferred_and_a_done_effect_wait
             });
         }
     });
-    let setup = server.kill();
-    let server = setup
-        .clone()
-        .argument("--recovery-hold")
-        .argument("10")
-        .start_listening();
-    let mut waiting = None;
+}
+
+/// The number of a farewell whose partition is still rebuilt; all others are denied at once.
+fn waiting(server: &Server) -> usize {
     for start in (0..EFFECTS).step_by(500) {
-        let answer = server.post(path, KEY, &batch(start..start + 500)).json();
-        let mut waits = 0;
+        let answer = server.post(BATCH, KEY, &farewells(start..start + 500));
+        let answer = answer.json();
+        let mut waiting = Vec::new();
         for (number, result) in (start..).zip(answer["results"].as_array().expect("results")) {
             assert_ne!(result["decision"], "allow", "{number}: {result}");
             if result["reasons"] != json!(["effect_done"]) {
                 assert_eq!(result["reasons"], json!(["unavailable"]), "{result}");
-                waiting = Some(number);
-                waits += 1;
+                waiting.push(number);
             }
         }
+        let waits = waiting.len();
         assert!(waits < 50, "{waits} of 500 wait for one partition of 256");
-        if waiting.is_some() {
-            break;
+        if let Some(number) = waiting.last() {
+            return *number;
         }
     }
-    // One in 256 effects lives in the partition that is held back.
-    let number = waiting.expect("one of 1,500 effects waits");
+    panic!("none of {EFFECTS} effects waits, though one partition of 256 is held back")
+}
+
+/// An effect that is done stays done for whoever asks too early: it is denied, or not answered.
+#[test]
+fn f7_while_state_is_rebuilt_a_closed_purpose_is_deferred_and_a_done_effect_waits() {
+    let server = Setup::new()
+        .seed(SEED)
+        .test_clock("2026-01-05T12:00:00Z")
+        .start();
+    do_all(&server);
+    let held = server.kill().argument("--recovery-hold").argument("10");
+    let server = held.start_listening();
+    let number = waiting(&server);
     assert_eq!(server.get("/readyz", "").status, 503);
-    let one = |purpose: &str| {
-        json!({
-            "agent": "early", "intent": "follow_up", "direction": "outbound",
-            "purpose": purpose, "channel": "voice",
-            "effect_key": format!("farewell-{number}"),
-        })
-    };
-    let path = "/v1/coordination/check";
-    let closed = server.post(path, KEY, &one("marketing")).json();
+    let closed = server.post(CHECK, KEY, &farewell(number, "marketing"));
+    let closed = closed.json();
     assert_eq!(closed["decision"], "defer", "{closed}");
     assert_eq!(closed["reasons"], json!(["rebuilding"]));
-    let open = server.post(path, KEY, &one("service"));
+    let open = server.post(CHECK, KEY, &farewell(number, "service"));
     assert_eq!(open.status, 503, "{open:?}");
     assert!(open.retry_after.is_some());
     server.line("ready ");
-    let answer = server.post(path, KEY, &one("service")).json();
+    let answer = server.post(CHECK, KEY, &farewell(number, "service")).json();
     assert_eq!(answer["reasons"], json!(["effect_done"]), "{answer}");
 }
