@@ -59,16 +59,21 @@ impl Analysis {
     /// Over a node's history.
     #[must_use]
     pub fn new(history: Arc<dyn History>) -> Self {
-        Self::bounded(history, runs::MESSAGES_AT_ONCE_MAX)
+        Self::bounded(history, runs::MESSAGES_AT_ONCE_MAX, figures::QUICK)
     }
 
-    /// The same, holding at most so many messages at once; what has more is read in several passes.
+    /// The same, holding at most so many messages at once: what has more is read in several passes.
+    /// Figures that take longer than `quick` are shown for a minute.
     #[must_use]
-    pub fn bounded(history: Arc<dyn History>, messages_at_once_max: usize) -> Self {
+    pub fn bounded(
+        history: Arc<dyn History>,
+        messages_at_once_max: usize,
+        quick: Duration,
+    ) -> Self {
         Self {
             history,
             runs: Runs::new(messages_at_once_max),
-            figures: Figures::default(),
+            figures: Figures::new(quick),
         }
     }
 

@@ -70,7 +70,7 @@ use crate::contact::command::{
     ObserveOwner,
 };
 use crate::contact::customer::Customer;
-use crate::contact::directory::{DirectoryRow, row_key};
+use crate::contact::directory::{DirectoryRow, Target, row_key};
 use crate::contact::effect::Effect;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
@@ -112,6 +112,7 @@ impl Machine for Contact {
 
     fn keys(command: &Command) -> KeyList {
         let named = |kind, hash: KeyHash| key(command.space, kind, hash);
+        let claimed = |id, on: Target| [row_key(command.space, id), on.key(command.space)];
         let mut keys = KeyList::new();
         let receipt = command.receipt;
         keys.extend(receipt.map(|known| named(Kind::Receipt, known.hash)));
@@ -135,8 +136,7 @@ impl Machine for Contact {
             Body::ReadFeed => keys.push(feed_key(command.space)),
             Body::ObserveMessage(observe) => keys.push(named(Kind::Customer, observe.customer)),
             Body::ClaimTarget(claim) | Body::ObserveOwner(ObserveOwner { claim, .. }) => {
-                keys.push(row_key(command.space, claim.new_id));
-                keys.push(claim.target.key(command.space));
+                keys.extend(claimed(claim.new_id, claim.target));
             }
             Body::LockTask(lock) => {
                 keys.push(row_key(command.space, lock.new_id));
@@ -171,10 +171,7 @@ impl Machine for Contact {
             // The receipt is enough of a key: the customer may be a busy one.
             Body::NoteMessage(_) if command.receipt.is_some() => {}
             Body::NoteMessage(note) => keys.push(named(Kind::Customer, note.customer)),
-            Body::EndObservation(end) => {
-                keys.push(row_key(command.space, end.new_id));
-                keys.push(end.target.key(command.space));
-            }
+            Body::EndObservation(end) => keys.extend(claimed(end.new_id, end.target)),
             Body::RequestReport(_) | Body::EndReport(_) | Body::ReadReports(_) => {
                 keys.push(reports::reports_key(command.space));
             }

@@ -19,6 +19,7 @@ mod rates;
 mod raw;
 mod recovery;
 mod refusals;
+mod reports;
 mod sdk;
 mod seeds;
 mod shutdown;

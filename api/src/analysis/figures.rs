@@ -1,9 +1,10 @@
 //! The figures of an overview (§18): what is held now and what was decided in the last days.
 //!
-//! Here: how old they may be, who makes them anew, and how far history has been counted. History is
-//! read once, the newest day first, and from where it stopped after that. Bounds: so many figures
-//! are kept, so many are made at once, and the counts of history have a bound of their own
-//! (`domain`, `tally`). Not here: what is counted (`domain`).
+//! Here: how old they may be, who makes them anew, and how far history has been counted. Figures that
+//! are quickly made are made for each request that finds none begun after it; others are shown for a
+//! minute. History is read once, the newest day first, and from where it stopped after that. Bounds:
+//! so many figures are kept, so many are made at once, and the counts of history have a bound of
+//! their own (`domain`, `tally`). Not here: what is counted (`domain`).
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -19,9 +20,13 @@ use tokio::sync::watch;
 use crate::decider::Decider;
 use crate::directory::SpaceEntry;
 use crate::state::AppState;
+use crate::stopwatch::Stopwatch;
 
-/// How old figures may be, in milliseconds.
+/// How old figures may be that take long to make, in milliseconds.
 const AGE_MS_MAX: i64 = 60_000;
+
+/// Figures that took no longer to make are made anew for every request.
+pub(super) const QUICK: Duration = Duration::from_millis(250);
 
 /// Figures that are kept, and that are made at once, at most.
 const KEPT_MAX: usize = 64;
@@ -47,6 +52,10 @@ pub(crate) struct Overview {
     pub(crate) decided: Decided,
     /// All of these days are counted; else the oldest of them follow.
     whole: bool,
+    /// Runs since they were begun.
+    begun: Stopwatch,
+    /// How long they took.
+    took: Duration,
 }
 
 /// Whose figures, over how many days.
@@ -61,17 +70,7 @@ pub(crate) struct Figures {
     /// Told whenever some are made.
     made: watch::Sender<u64>,
     counted: Arc<Mutex<Counted>>,
-}
-
-impl Default for Figures {
-    fn default() -> Self {
-        Self {
-            kept: Mutex::default(),
-            making: Mutex::default(),
-            made: watch::channel(0).0,
-            counted: Arc::default(),
-        }
-    }
+    quick: Duration,
 }
 
 /// Why there are no figures.
@@ -88,6 +87,27 @@ fn locked<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Figures {
+    /// None yet; those that take no longer than `quick` are made anew for every request.
+    pub(super) fn new(quick: Duration) -> Self {
+        Self {
+            kept: Mutex::default(),
+            making: Mutex::default(),
+            made: watch::channel(0).0,
+            counted: Arc::default(),
+            quick,
+        }
+    }
+
+    /// The figures that a request may be answered with.
+    fn serving(&self, key: Key, asked: Stopwatch, now: Timestamp) -> Option<Arc<Overview>> {
+        let kept = self.kept(key).filter(|one| one.whole)?;
+        // In this order: what was begun just before must not pass for begun after.
+        let (since_asked, since_begun) = (asked.elapsed(), kept.begun.elapsed());
+        let is_newer = since_begun <= since_asked;
+        let is_kept = self.quick < kept.took && now.since(kept.at) < AGE_MS_MAX;
+        (is_newer || is_kept).then_some(kept)
+    }
+
     fn kept(&self, key: Key) -> Option<Arc<Overview>> {
         locked(&self.kept).get(&key).cloned()
     }
@@ -117,14 +137,18 @@ impl Figures {
         Ok(true)
     }
 
+    fn is_making(&self, key: Key) -> bool {
+        locked(&self.making).contains(&key)
+    }
+
     fn end(&self, key: Key) {
         locked(&self.making).retain(|one| *one != key);
         self.made.send_modify(|count| *count += 1);
     }
 }
 
-/// The figures of a space, at most a minute old; waits for them so long, and then takes what there
-/// is.
+/// The figures of a space, begun after the request or at most a minute old; waits for them until
+/// the deadline, and then takes what there is.
 ///
 /// # Errors
 /// There are none, and they did not come in time.
@@ -132,36 +156,45 @@ pub(crate) async fn overview<D: Decider>(
     state: &web::Data<AppState<D>>,
     space: &Arc<SpaceEntry>,
     days: u8,
-    patience: Duration,
+    (asked, deadline_ms): (Stopwatch, u64),
 ) -> Result<Arc<Overview>, NoFigures> {
     let figures = &state.analysis.figures;
     let key = (space.id, days);
-    let fresh = |one: &Arc<Overview>| (state.now)().since(one.at) < AGE_MS_MAX;
-    let mut made = figures.made.subscribe();
-    if let Some(kept) = figures.kept(key).filter(|one| fresh(one) && one.whole) {
-        return Ok(kept);
-    }
-    if figures.begin(key)? {
-        let (state, space) = (state.clone(), Arc::clone(space));
-        // It goes on when this request has gone: the next one finds what it made.
-        drop(rt::spawn(async move {
-            if let Err(why) = make(&state, &space, days).await {
-                tracing::warn!("the figures of an overview were not made: {why}");
-            }
-            state.analysis.figures.end(key);
-        }));
-    }
     let wait = async {
+        let mut made = figures.made.subscribe();
+        let mut begun = false;
         loop {
-            let kept = figures.kept(key).filter(|one| fresh(one) && one.whole);
-            let over = kept.is_none() && !locked(&figures.making).contains(&key);
-            if over || kept.is_some() || made.changed().await.is_err() {
-                return kept;
+            if let Some(serving) = figures.serving(key, asked, (state.now)()) {
+                return Ok(Some(serving));
+            }
+            if begun && !figures.is_making(key) {
+                // Those that this request began came to nothing.
+                return Ok(None);
+            }
+            if !begun && figures.begin(key)? {
+                begun = true;
+                spawn(state, space, days);
+            }
+            if made.changed().await.is_err() {
+                return Ok(None);
             }
         }
     };
-    let kept = rt::time::timeout(patience, wait).await.ok().flatten();
-    kept.or_else(|| figures.kept(key)).ok_or(NoFigures::Late)
+    let waited = rt::time::timeout(asked.left(deadline_ms), wait).await;
+    let serving = waited.unwrap_or(Ok(None))?;
+    serving.or_else(|| figures.kept(key)).ok_or(NoFigures::Late)
+}
+
+/// Makes figures in the background. That goes on when the request has gone: the next one finds what
+/// it made.
+fn spawn<D: Decider>(state: &web::Data<AppState<D>>, space: &Arc<SpaceEntry>, days: u8) {
+    let (state, space) = (state.clone(), Arc::clone(space));
+    drop(rt::spawn(async move {
+        if let Err(why) = make(&state, &space, days).await {
+            tracing::warn!("the figures of an overview were not made: {why}");
+        }
+        state.analysis.figures.end((space.id, days));
+    }));
 }
 
 /// Makes figures: first with the newest days that are counted, and then with all that were asked
@@ -172,6 +205,7 @@ async fn make<D: Decider>(
     days: u8,
 ) -> Result<(), String> {
     let analysis = &state.analysis;
+    let begun = Stopwatch::start();
     let now = (state.now)();
     let since = now.plus_ms(-i64::from(days) * DAY_MS);
     let since = Timestamp(since.0.div_euclid(HOUR_MS) * HOUR_MS);
@@ -200,6 +234,8 @@ async fn make<D: Decider>(
             holdings: holdings.clone(),
             decided,
             whole,
+            begun,
+            took: begun.elapsed(),
         };
         analysis.figures.keep((space.id, days), overview);
         if whole {

@@ -303,3 +303,28 @@ async fn decided<D: Decider>(state: &AppState<D>, space: &SpaceEntry, body: Body
         Answer::NotDecided(_) | Answer::Broken | Answer::Unavailable | Answer::Busy => None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn so_many_runs_wait_and_a_place_comes_back() {
+        let runs = Runs::new(1);
+        let mut places: Vec<Place> = (0..100).map_while(|_| runs.place()).collect();
+        assert_eq!(places.len(), WAITING_MAX + 1);
+        assert!(runs.place().is_none());
+        places.pop();
+        assert!(runs.place().is_some());
+    }
+
+    #[test]
+    fn a_run_is_queued_once() {
+        let runs = Runs::new(1);
+        let id = Id([7; 16]);
+        assert!(runs.begin(id));
+        assert!(!runs.begin(id));
+        runs.end(id);
+        assert!(runs.begin(id));
+    }
+}

@@ -143,8 +143,8 @@ pub(crate) async fn overview<D: Decider>(
     let caller = extract::analysing(&request, &state.directory)?;
     let days = number(request.query_string(), "days", DAYS_MAX)?.unwrap_or(OVERVIEW_DAYS);
     let days = u8::try_from(days).unwrap_or(u8::MAX);
-    let patience = started.left(limits.request_deadline_ms);
-    let made = figures::overview(&state, &caller.space, days, patience).await;
+    let within = (started, limits.request_deadline_ms);
+    let made = figures::overview(&state, &caller.space, days, within).await;
     let made = made.map_err(|why| match why {
         NoFigures::Busy => Failure::new(
             Code::RateLimited,

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex, mpsc};
 use std::thread::JoinHandle;
+use std::time::Duration;
 
 use actix_web::dev::ServerHandle;
 use interlock_api::analysis::Analysis;
@@ -74,15 +75,16 @@ impl Node {
     }
 
     pub(crate) fn with(limits: ApiLimits, test_clock: bool) -> Self {
-        Self::over(World::new(), limits, test_clock, 1_000)
+        Self::over(World::new(), limits, test_clock, (1_000, Duration::MAX))
     }
 
-    /// A server over a world that was there before; it holds at most so many messages at once.
+    /// A server over a world that was there before; it holds at most so many messages at once, and
+    /// figures that took longer are shown for a minute.
     pub(crate) fn over(
         world: World,
         limits: ApiLimits,
         test_clock: bool,
-        messages_at_once_max: usize,
+        (messages_at_once_max, quick): (usize, Duration),
     ) -> Self {
         observed::begin();
         let directory = Arc::new(directory());
@@ -93,7 +95,7 @@ impl Node {
             let (stamps, past) = (world.clone(), Arc::new(world.clone()));
             let list = world.list();
             AppState {
-                analysis: Analysis::bounded(past, messages_at_once_max),
+                analysis: Analysis::bounded(past, messages_at_once_max, quick),
                 directory: Arc::clone(&directory),
                 decider: world,
                 list,

@@ -273,9 +273,10 @@ impl History for World {
                 policy: noted.policy,
                 note: noted.note.clone(),
             });
-        // Broken off or through: either is the end.
-        let _: ControlFlow<()> = within.try_for_each(visit);
-        Ok(())
+        match within.try_for_each(visit) {
+            // Through or broken off: either is the end.
+            ControlFlow::Continue(()) | ControlFlow::Break(()) => Ok(()),
+        }
     }
 }
 

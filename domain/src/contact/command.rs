@@ -3,9 +3,16 @@
 //! Here: commands with resolved names and hashed keys. Nothing in them is text a client sent, except
 //! a window's zone, a holder, a level and a task, which are shown again. Not here: JSON (`wire`), hashing and authentication (`api`).
 
+mod ownership;
+mod reports;
+
+pub use self::ownership::{
+    ClaimPlace, ClaimTarget, EndObservation, FindClaim, LockTask, ObserveOwner, ReleaseClaim,
+};
+pub use self::reports::{EndReport, NoteMessage, ObserveMessage, ReadReports, RequestReport};
+
 use serde::{Deserialize, Serialize};
 
-use crate::contact::claim::{ClaimKind, ClaimVia};
 use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
 use crate::contact::legal_hold::HoldTarget;
@@ -327,159 +334,6 @@ pub struct LiftSuppression {
     pub purpose: PurposeId,
     /// On which channel; `None` names the entries for every channel.
     pub channel: Option<ChannelId>,
-}
-
-/// A customer's message was seen.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObserveMessage {
-    /// Whose.
-    pub customer: KeyHash,
-    /// On which channel.
-    pub channel: ChannelId,
-    /// When it was written, as told; never taken as later than now.
-    pub occurred_at: Timestamp,
-}
-
-/// Somebody takes a customer or an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimTarget {
-    /// What is taken.
-    pub target: Target,
-    /// `owner` or `case`.
-    pub kind: ClaimKind,
-    /// By whom.
-    pub holder: Text,
-    /// How strictly, by name; `None`: the least strict level.
-    pub level: Option<Text>,
-    /// For how many seconds, 1 to 86,400; the rules may shorten it.
-    pub lease_s: u32,
-    /// What others may still do.
-    pub intents: Vec<IntentId>,
-    /// The declaring source's name, shown with the owner.
-    pub source: Text,
-    /// The id a new claim gets. Given by the edge, so that the id's directory row is one of the
-    /// command's keys.
-    pub new_id: Id,
-}
-
-/// An ownership source says who has a customer or an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ObserveOwner {
-    /// What it is about; its `source` is the ownership source's name.
-    pub claim: ClaimTarget,
-    /// When it was so, as told; `None`: now. Never taken as later than now.
-    pub observed_at: Option<Timestamp>,
-    /// [`ClaimVia::Worker`] or [`ClaimVia::Mapping`].
-    pub via: ClaimVia,
-}
-
-/// A mapped event ends what its source said about a target.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EndObservation {
-    /// What it is about.
-    pub target: Target,
-    /// The ownership source's name.
-    pub source: Text,
-    /// When it was so, as told; `None`: now. Never taken as later than now.
-    pub observed_at: Option<Timestamp>,
-    /// The id an end gets that came before what it ends; see [`ClaimTarget::new_id`].
-    pub new_id: Id,
-}
-
-/// A message to a customer went. It changes nothing; reports read its note.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct NoteMessage {
-    /// To whom.
-    pub customer: KeyHash,
-    /// On which channel; `None`: on one that the space does not declare.
-    pub channel: Option<ChannelId>,
-    /// Who wrote it.
-    pub agent: AgentId,
-    /// The agent's name, when it is short and that of a program.
-    pub name: Option<Text>,
-    /// Why, as far as it is told.
-    pub purpose: Option<PurposeId>,
-    /// The step it was, as far as it is told.
-    pub intent: Option<IntentId>,
-    /// The token it went with.
-    pub jti: Option<Id>,
-    /// When it was written, as told; never taken as later than now.
-    pub occurred_at: Timestamp,
-    /// It is an approved template.
-    pub template: bool,
-}
-
-/// A shadow run is asked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct RequestReport {
-    /// How many days of messages it looks at, 1 to 90.
-    pub days: u8,
-}
-
-/// A shadow run came to its end.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EndReport {
-    /// Which.
-    pub id: Id,
-    /// What it found, at most `reports::SUMMARY_BYTES_MAX` bytes; `None`: it failed.
-    pub summary: Option<Vec<u8>>,
-}
-
-/// A page of the shadow runs of a space, newest first.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadReports {
-    /// Only those asked for before the one of this number.
-    pub before: Option<u32>,
-    /// How many at most, 1 or more.
-    pub limit: usize,
-}
-
-/// Somebody takes one task of an object.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct LockTask {
-    /// The object.
-    pub object: KeyHash,
-    /// The task.
-    pub task: Text,
-    /// By whom.
-    pub holder: Text,
-    /// The level shown in the answer; `None`: the least strict one. It decides nothing (§10).
-    pub level: Option<Text>,
-    /// For how many seconds, 1 to 86,400; the rules may shorten it.
-    pub lease_s: u32,
-    /// The declaring source's name.
-    pub source: Text,
-    /// The id a new lock gets; see [`ClaimTarget::new_id`].
-    pub new_id: Id,
-}
-
-/// A claim or a lock is given back.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ReleaseClaim {
-    /// Which.
-    pub claim: Id,
-    /// The epoch the caller knows; another one changes nothing. No claim has a negative one.
-    pub epoch: i64,
-    /// Where it is.
-    pub place: ClaimPlace,
-}
-
-/// Where a claim named by its id is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ClaimPlace {
-    /// Not looked up yet.
-    ToFind,
-    /// The id's directory row leads here.
-    At(Target),
-    /// There is no such id, or it is forgotten.
-    Nowhere,
-}
-
-/// Which entity a claim or a lock is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FindClaim {
-    /// Which claim.
-    pub claim: Id,
 }
 
 /// What is known of a customer or an object.

@@ -2,12 +2,16 @@
 //!
 //! Only in tests and under the feature `fixtures`. Not here: expectations.
 
+mod reports;
+
+pub use self::reports::{seen_over, sent};
+
 use crate::contact::claim::{ClaimKind, ClaimVia};
 use crate::contact::command::{
     AddSuppression, Body, Check, ClaimPlace, ClaimTarget, Command, DeclareContactMade,
-    DeclareEffect, Direction, EffectKind, EffectRef, EndCommitment, EndObservation,
-    LiftSuppression, LockTask, MakeCommitment, NoteMessage, ObserveMessage, ObserveOwner,
-    ReceiptRef, ReleaseClaim, ReserveEffect, Route, SettleEffect, SettledBy, Settlement,
+    DeclareEffect, Direction, EffectKind, EffectRef, EndCommitment, LiftSuppression, LockTask,
+    MakeCommitment, ObserveMessage, ObserveOwner, ReceiptRef, ReleaseClaim, ReserveEffect, Route,
+    SettleEffect, SettledBy, Settlement,
 };
 use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
@@ -296,42 +300,6 @@ pub fn message(customer: &str, channel: &str, occurred_at: Timestamp) -> Command
         occurred_at,
     });
     command(AGENTS, Route::Batch, body)
-}
-
-/// A message of an agent went on WhatsApp.
-#[must_use]
-pub fn sent(customer: &str, agent: &str, occurred_at: Timestamp) -> NoteMessage {
-    NoteMessage {
-        customer: hash(customer),
-        channel: Some(ChannelId::of("whatsapp")),
-        agent: AgentId::of(agent),
-        name: Some(Text::from(agent)),
-        purpose: None,
-        intent: None,
-        jti: None,
-        occurred_at,
-        template: false,
-    }
-}
-
-impl NoteMessage {
-    /// As a command.
-    #[must_use]
-    pub const fn command(self) -> Command {
-        command(AGENTS, Route::Batch, Body::NoteMessage(self))
-    }
-}
-
-/// A mapped event ends what `source` said about a target.
-#[must_use]
-pub fn seen_over(target: Target, source: &str, observed_at: Option<Timestamp>) -> Command {
-    let body = EndObservation {
-        target,
-        source: Text::from(source),
-        observed_at,
-        new_id: Id(hash(&format!("{source} ends")).0),
-    };
-    command(AGENTS, Route::Batch, Body::EndObservation(body))
 }
 
 /// A claim of kind `owner` for 600 s, at the least strict level. Its id is made of the words that

@@ -134,18 +134,15 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::FindHold(_)
         | Body::MakeCommitment(_)
         | Body::EndCommitment(_)
-        | Body::ReadFeed
-        // The workload has no reports and no mapped events yet.
-        | Body::NoteMessage(_)
+        | Body::ReadFeed => unreachable!("they leave no record"),
+        Body::NoteMessage(_)
         | Body::EndObservation(_)
         | Body::RequestReport(_)
         | Body::EndReport(_)
-        | Body::ReadReports(_) => {
-            unreachable!("they leave no record")
-        }
-        Body::ForgetCustomer(_) | Body::PlaceHold(_) | Body::ReleaseHold(_) => {
-            unreachable!("the workload neither erases nor holds")
-        }
+        | Body::ReadReports(_)
+        | Body::ForgetCustomer(_)
+        | Body::PlaceHold(_)
+        | Body::ReleaseHold(_) => unreachable!("the workload has no such command"),
     }
 }
 
