@@ -26,4 +26,5 @@ mod shutdown;
 mod signing;
 mod sync_proof;
 mod tls;
+mod vault;
 mod verbs;
