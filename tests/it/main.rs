@@ -14,6 +14,7 @@ mod ownership;
 mod pages;
 mod plane;
 mod privacy;
+mod purges;
 mod races;
 mod rates;
 mod raw;

@@ -51,7 +51,7 @@ const OUTCOME_DETAIL: &str = "zq17 paid in cash";
 /// Kept in clear, each with the reason why it may be. They are names of software and of offers, and
 /// answers must show them again. Where holders are people an operator gives them names that are
 /// none (`docs/security.md`).
-const KEPT_IN_CLEAR: [(&str, &str); 5] = [
+const KEPT_IN_CLEAR: [(&str, &str); 6] = [
     (
         "zq90-agent",
         "an agent is a program; history says who asked",
@@ -66,12 +66,18 @@ const KEPT_IN_CLEAR: [(&str, &str); 5] = [
         "zq94-commitment",
         "an offer is shown by the id it was made with",
     ),
+    (
+        "zq95 why the rules change",
+        "who agrees to an edit of the rules reads why",
+    ),
 ];
 const AGENT: &str = KEPT_IN_CLEAR[0].0;
 const HOLDER: &str = KEPT_IN_CLEAR[1].0;
 const TASK: &str = KEPT_IN_CLEAR[2].0;
 const INTENT: &str = KEPT_IN_CLEAR[3].0;
 const OFFER: &str = KEPT_IN_CLEAR[4].0;
+const EDIT_REASON: &str = KEPT_IN_CLEAR[5].0;
+const SPACE: &str = "0192f5a0-0000-7000-8000-00000000a004";
 
 const NOON: &str = "2026-11-30T12:00:00Z";
 /// Snapshots wait, so the journal has everything.
@@ -260,6 +266,36 @@ fn states(asker: &Asker<'_>) {
     asker.ask(KEY, "/v1/context", &advice);
 }
 
+/// The list, reports, the overview and the documents of the space.
+fn operators(asker: &Asker<'_>) {
+    let entry = json!({"action": "added", "subject": phone(PHONES[4]), "purpose": "retention",
+        "reason": "complaint"});
+    asker.ask(CONSOLE, "/v1/operator/suppressions", &entry);
+    let shadow = asker.ask(CONSOLE, "/v1/coordination/shadow", &json!({"days": 7}));
+    until("the end of a shadow run", || {
+        let reports = asker.server.get("/v1/coordination/reports", CONSOLE).json();
+        let newest = &reports["items"][0];
+        (newest["report_id"] == shadow["report_id"] && newest["status"] == "done").then_some(())
+    });
+    let routes = [
+        ("/v1/suppressions?limit=200", KEY),
+        ("/v1/suppressions/salt", KEY),
+        ("/v1/coordination/overview", CONSOLE),
+        ("/v1/sources/me", KEY),
+        ("/v1/sdk/profile", KEY),
+    ];
+    for (path, key) in routes {
+        let answer = asker.server.get(path, key);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    }
+    let path = format!("/v1/config/coordination?space_id={SPACE}");
+    let mut rules = asker.server.get(&path, CONSOLE).json()["document"].clone();
+    rules["purposes"]["marketing"]["budget"]["limit"] = json!(2);
+    let edit = json!({"space_id": SPACE, "type": "coordination", "document": rules,
+        "reason": EDIT_REASON});
+    asker.ask(CONSOLE, "/v1/config/diffs", &edit);
+}
+
 /// Erasures and holds.
 fn privacy(asker: &Asker<'_>) {
     let holds = [
@@ -399,6 +435,7 @@ fn w13_nothing_that_was_sent_is_found_in_files_output_metrics_or_problems() {
     let asker = Asker::new(&server, 0);
     decisions(&asker);
     states(&asker);
+    operators(&asker);
     privacy(&asker);
     mistakes(&asker);
     verbs(&server);

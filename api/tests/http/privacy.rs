@@ -61,6 +61,8 @@ fn s19_an_erased_customer_is_still_suppressed() {
     let node = Node::start();
     let value = "+5511933330001";
     let claim = known(&node, value);
+    let list = |key| node.get("/v1/suppressions?limit=200", Some(key)).ok()["items"].clone();
+    let before = list(KEY_A);
     let answer = forget(&node, value).ok();
     assert_eq!(
         answer["erased"],
@@ -75,6 +77,12 @@ fn s19_an_erased_customer_is_still_suppressed() {
         ),
         (&json!("completed"), &json!("handle"), &json!(1))
     );
+    // The list goes on with the entry, for readers of before and for a new one.
+    assert_eq!(list(KEY_A), before);
+    let new = list(KEY_B);
+    assert_eq!(new.as_array().map(Vec::len), Some(1), "{new}");
+    assert_eq!(new[0]["purpose"], "retention");
+    assert_eq!(new[0]["removed"], false, "{new}");
     // A client that never saw the customer asks.
     let asked_by_b = |purpose: &str| {
         let headers = [
