@@ -3,7 +3,9 @@
 //! Here: one file per route, each parse, validate, hash, ask, render. [`command`] makes commands of
 //! requests, [`ask`] has them decided, [`refused`] turns what is not an answer into a problem.
 
+pub(crate) mod admissions;
 pub(crate) mod ask;
+pub(crate) mod awaiting;
 pub(crate) mod batch;
 pub(crate) mod check;
 pub(crate) mod claims;
@@ -21,6 +23,7 @@ pub(crate) mod legal_holds;
 pub(crate) mod mappings;
 pub(crate) mod messages;
 pub(crate) mod offers;
+pub(crate) mod operator;
 pub(crate) mod ownership;
 pub(crate) mod people;
 pub(crate) mod planned;

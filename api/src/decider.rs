@@ -9,13 +9,13 @@ use std::time::Duration;
 
 pub use interlock_actors::handle::{Answer, Refused};
 use interlock_actors::handle::{NodeHandle, Submission};
-use interlock_actors::scan::NotScanned;
+pub use interlock_actors::scan::{NotScanned, Scanned};
 use interlock_domain::contact::command::Command;
 use interlock_domain::contact::entity::ContactEntity;
 use interlock_domain::contact::holdings::Holdings;
 use interlock_domain::contact::policy::Policy;
 use interlock_domain::contact::reply::Reply;
-use interlock_domain::key::SpaceId;
+use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::machine::Machine;
 use interlock_domain::time::Timestamp;
 
@@ -51,6 +51,17 @@ pub trait Decider: Clone + Send + Sync + 'static {
         policy: Arc<Policy>,
         since: Timestamp,
     ) -> impl Future<Output = Result<Holdings, NotScanned>> + Send;
+
+    /// Looks at every entity and keeps the `limit` smallest of what `pick` makes of them: for a
+    /// person's question, never for a decision.
+    fn scan<T, F>(
+        &self,
+        limit: usize,
+        pick: F,
+    ) -> impl Future<Output = Result<Scanned<T>, NotScanned>> + Send
+    where
+        T: Ord + Send + 'static,
+        F: Fn(&EntityKey, &ContactEntity, Timestamp) -> Option<T> + Send + Sync + 'static;
 }
 
 impl<M> Decider for NodeHandle<M>
@@ -82,5 +93,13 @@ where
             all.merge(part);
         }
         Ok(all)
+    }
+
+    async fn scan<T, F>(&self, limit: usize, pick: F) -> Result<Scanned<T>, NotScanned>
+    where
+        T: Ord + Send + 'static,
+        F: Fn(&EntityKey, &ContactEntity, Timestamp) -> Option<T> + Send + Sync + 'static,
+    {
+        Self::scan(self, limit, pick).await
     }
 }

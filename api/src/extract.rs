@@ -89,6 +89,40 @@ pub fn tracking(request: &HttpRequest, directory: &Directory) -> Result<Caller, 
     Ok(caller)
 }
 
+/// Who sends a request to a route of people and systems of record: a key with any of these roles. It
+/// counts one command of the key's rate.
+///
+/// # Errors
+/// 401, 403, 404 or 429, in this order.
+pub fn in_role(
+    request: &HttpRequest,
+    directory: &Directory,
+    roles: &[Role],
+) -> Result<Caller, Failure> {
+    let caller = caller(request, directory)?;
+    has_any_role(&caller, roles)?;
+    has_coordination(&caller)?;
+    take(request, &caller, 1)?;
+    Ok(caller)
+}
+
+/// Refuses a key that has none of these roles.
+///
+/// # Errors
+/// 403.
+pub fn has_any_role(caller: &Caller, roles: &[Role]) -> Result<(), Failure> {
+    if roles.iter().any(|role| caller.key.has_role(*role)) {
+        return Ok(());
+    }
+    let names: Vec<String> = roles
+        .iter()
+        .map(|role| format!("`{}`", role.name()))
+        .collect();
+    let names = names.join(" or ");
+    let detail = format!("the key lacks the role {names}; use a key that has it");
+    Err(Failure::new(Code::Forbidden, detail))
+}
+
 /// Who reads what a turn should know. It counts one command of the key's rate.
 ///
 /// # Errors

@@ -8,6 +8,7 @@
 mod coordination;
 mod node;
 mod operation;
+mod paid;
 mod plane;
 mod planned;
 mod privacy;
@@ -102,6 +103,7 @@ fn build() -> OpenApi {
     let mut components = Components::default();
     let operations: Vec<Operation> = [
         coordination::all,
+        paid::all,
         privacy::all,
         plane::all,
         reports::all,

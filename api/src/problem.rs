@@ -27,6 +27,8 @@ pub struct Failure {
     pub held: Option<(Box<str>, i64)>,
     /// The methods the route does take, as the header `Allow` lists them.
     pub allow: Option<&'static str>,
+    /// When a budget has the units, in milliseconds since 1970.
+    pub next_allowed_at: Option<i64>,
 }
 
 impl Failure {
@@ -39,6 +41,7 @@ impl Failure {
             retry_after_s: None,
             held: None,
             allow: None,
+            next_allowed_at: None,
         }
     }
 
@@ -72,6 +75,13 @@ impl Failure {
         }
     }
 
+    /// The same failure, with word of when a budget has the units.
+    #[must_use]
+    pub fn next_allowed_at(mut self, at: i64) -> Self {
+        self.next_allowed_at = Some(at);
+        self
+    }
+
     /// The problem document of a request.
     #[must_use]
     pub fn problem<'a>(&'a self, request_id: &'a str) -> Problem<'a> {
@@ -81,6 +91,7 @@ impl Failure {
             detail: &self.detail,
             request_id,
             held: held.map(|(holder, until)| (&**holder, *until)),
+            next_allowed_at: self.next_allowed_at,
         }
     }
 

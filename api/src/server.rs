@@ -15,8 +15,8 @@ use interlock_wire::problem::Code;
 use crate::analysis::runs;
 use crate::body_budget::BodyBudget;
 use crate::contact::{
-    batch, check, claims, context, declare, effects, forget, legal_holds, messages, people,
-    planned, reports, suppressions,
+    admissions, awaiting, batch, check, claims, context, declare, effects, forget, legal_holds,
+    messages, operator, people, planned, reports, suppressions,
 };
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
@@ -177,6 +177,20 @@ where
     add(release, web::post().to(legal_holds::release::<D>));
     let live = "/v1/operator/legal-holds";
     add(live, web::get().to(legal_holds::get::<D>));
+    add(
+        &format!("{contact}/admissions"),
+        web::post().to(admissions::post::<D>),
+    );
+    let settle = format!("{contact}/admissions/{{admission_id}}/settle");
+    add(&settle, web::post().to(admissions::settle::<D>));
+    add(
+        "/v1/operator/effects/awaiting",
+        web::get().to(awaiting::get::<D>),
+    );
+    add(
+        "/v1/operator/effects/{effect_id}/settle",
+        web::post().to(operator::settle::<D>),
+    );
     for (method, path) in planned::COORDINATE {
         add(path, web::method(method).to(planned::coordinating::<D>));
     }

@@ -5,6 +5,8 @@
 //! `docs/spec/contact.md`; § numbers in comments are its.
 
 mod add_suppression;
+pub mod admission;
+mod admit;
 mod advise;
 pub mod budget;
 pub mod channel;
@@ -25,6 +27,7 @@ pub mod entity;
 pub mod erasure;
 pub mod event;
 pub mod feed;
+mod find_admission;
 mod find_claim;
 mod find_hold;
 #[cfg(any(test, feature = "fixtures"))]
@@ -42,6 +45,7 @@ pub mod notice;
 pub mod object;
 mod observe_message;
 mod observe_owner;
+pub mod paid;
 mod place_hold;
 pub mod policy;
 mod read_feed;
@@ -55,6 +59,7 @@ pub mod reply;
 pub mod reports;
 mod request_report;
 mod reserve_effect;
+mod settle_admission;
 mod settle_effect;
 pub mod shadow;
 mod show;
@@ -66,8 +71,8 @@ pub mod text;
 pub mod window;
 
 use crate::contact::command::{
-    AddSuppression, Body, ClaimPlace, Command, FindClaim, FindHold, HoldPlace, LiftSuppression,
-    ObserveOwner,
+    AddSuppression, AdmissionPlace, Body, ClaimPlace, Command, FindAdmission, FindClaim, FindHold,
+    HoldPlace, LiftSuppression, ObserveOwner,
 };
 use crate::contact::customer::Customer;
 use crate::contact::directory::{DirectoryRow, Target, row_key};
@@ -79,6 +84,7 @@ use crate::contact::legal_hold::{Holds, holds_key};
 use crate::contact::note::Note;
 use crate::contact::notice::Notice;
 use crate::contact::object::Object;
+use crate::contact::paid::{Meters, SpaceBudget};
 use crate::contact::policy::Policy;
 use crate::contact::receipt::Receipt;
 use crate::contact::reply::Reply;
@@ -122,7 +128,10 @@ impl Machine for Contact {
                 keys.extend(check.customer.map(|hash| named(Kind::Customer, hash)));
                 keys.extend(check.object.map(|hash| named(Kind::Object, hash)));
             }
-            Body::ReserveEffect(reserve) => keys.push(named(Kind::Effect, reserve.effect.hash)),
+            Body::ReserveEffect(reserve) => {
+                keys.push(named(Kind::Effect, reserve.effect.hash));
+                keys.extend(reserve.budget_key(command.space));
+            }
             Body::SettleEffect(settle) => keys.push(named(Kind::Effect, settle.effect)),
             Body::DeclareEffect(declare) => keys.push(named(Kind::Effect, declare.effect)),
             Body::DeclareContactMade(declare) => {
@@ -148,6 +157,9 @@ impl Machine for Contact {
                 keys.push(named(Kind::Customer, made.customer));
             }
             Body::EndCommitment(end) => keys.extend(place_key(command.space, end.place)),
+            Body::Admit(admit) => admit.keys(command.space, &mut keys),
+            Body::SettleAdmission(settle) => settle.keys(command.space, &mut keys),
+            Body::FindAdmission(find) => keys.push(row_key(command.space, find.admission)),
             Body::FindClaim(find) => keys.push(row_key(command.space, find.claim)),
             Body::Advise(advise) => keys.push(advise.target.key(command.space)),
             Body::Show(show) => keys.push(named(show.kind, show.hash)),
@@ -188,6 +200,15 @@ impl Machine for Contact {
                 ..command.clone()
             });
         }
+        if let Body::SettleAdmission(settle) = &command.body {
+            let admission = settle.admission;
+            let is_to_find = settle.place == AdmissionPlace::ToFind;
+            return is_to_find.then(|| Command {
+                receipt: None,
+                body: Body::FindAdmission(FindAdmission { admission }),
+                ..command.clone()
+            });
+        }
         let to_find = |place| place == ClaimPlace::ToFind;
         let claim = if let Body::ReleaseClaim(release) = &command.body {
             to_find(release.place).then_some(release.claim)
@@ -211,6 +232,10 @@ impl Machine for Contact {
             } else {
                 HoldPlace::Nowhere
             };
+            return Ok(command);
+        }
+        if let Body::SettleAdmission(settle) = &mut command.body {
+            settle.place = settle_admission::place(&found);
             return Ok(command);
         }
         let found = if let Reply::Found(target) = found {
@@ -256,6 +281,13 @@ impl Machine for Contact {
             Body::ReleaseClaim(body) => release_claim::decide(entities, command, body, context),
             Body::MakeCommitment(body) => make_commitment::decide(entities, command, body, context),
             Body::EndCommitment(body) => end_commitment::decide(entities, command, body, context),
+            Body::Admit(body) => admit::decide(entities, command, body, context),
+            Body::SettleAdmission(body) => {
+                settle_admission::decide(entities, command, body, context)
+            }
+            Body::FindAdmission(body) => {
+                find_admission::decide(entities, command, body, context.now)
+            }
             Body::FindClaim(body) => find_claim::decide(entities, command, body, context.now),
             Body::Advise(body) => advise::decide(entities, command, body, context),
             Body::Show(body) => show::decide(entities, command, body),
@@ -290,7 +322,8 @@ impl Machine for Contact {
             Kind::Holds => ContactEntity::Holds(Box::<Holds>::default()),
             Kind::Feed => ContactEntity::Feed(Feed::default()),
             Kind::Reports => ContactEntity::Reports(Box::<Reports>::default()),
-            Kind::Handoff | Kind::SpaceBudget => {
+            Kind::SpaceBudget => ContactEntity::SpaceBudget(Box::<SpaceBudget>::default()),
+            Kind::Handoff => {
                 unreachable!("no command touches a {}", kind.name())
             }
         }
@@ -337,6 +370,14 @@ impl Machine for Contact {
             (ContactEntity::Feed(feed), Event::FeedMoved(moved)) => *feed = *moved,
             (ContactEntity::Reports(known), Event::RunRequested(event)) => known.request(event),
             (ContactEntity::Reports(known), Event::RunEnded(event)) => known.end(event),
+            (ContactEntity::Directory(row), Event::AdmissionSettled(event)) => {
+                row.settle(event.state);
+            }
+            (ContactEntity::SpaceBudget(known), Event::CostMeasured(event)) => {
+                known.measured = known.measured.max(Some(event.cost));
+            }
+            (known, Event::UnitsReserved(event)) => meters(known).reserve(event),
+            (known, Event::UnitsCorrected(event)) => meters(known).correct(event),
             (
                 ContactEntity::Effect(_)
                 | ContactEntity::Customer(_)
@@ -345,7 +386,8 @@ impl Machine for Contact {
                 | ContactEntity::Directory(_)
                 | ContactEntity::Holds(_)
                 | ContactEntity::Feed(_)
-                | ContactEntity::Reports(_),
+                | ContactEntity::Reports(_)
+                | ContactEntity::SpaceBudget(_),
                 _,
             ) => unreachable!("an event of another kind of entity"),
         }
@@ -370,6 +412,7 @@ impl Machine for Contact {
             ContactEntity::Holds(holds) => holds.due(),
             ContactEntity::Feed(_) => None,
             ContactEntity::Reports(reports) => reports.due(),
+            ContactEntity::SpaceBudget(budget) => budget.due(),
         }
     }
 
@@ -390,6 +433,7 @@ impl Machine for Contact {
                 Ok(())
             }
             ContactEntity::Reports(reports) => reports.check(),
+            ContactEntity::SpaceBudget(budget) => budget.meters.check(),
         }
     }
 
@@ -421,6 +465,9 @@ impl Machine for Contact {
             | Body::ReleaseClaim(_)
             | Body::MakeCommitment(_)
             | Body::EndCommitment(_)
+            | Body::Admit(_)
+            | Body::SettleAdmission(_)
+            | Body::FindAdmission(_)
             | Body::FindClaim(_)
             | Body::Advise(_)
             | Body::Show(_)
@@ -453,5 +500,22 @@ fn place_key(space: SpaceId, place: ClaimPlace) -> Option<EntityKey> {
     match place {
         ClaimPlace::At(target) => Some(target.key(space)),
         ClaimPlace::ToFind | ClaimPlace::Nowhere => None,
+    }
+}
+
+/// Where units are counted on an entity.
+fn meters(entity: &mut ContactEntity) -> &mut Meters {
+    match entity {
+        ContactEntity::Customer(customer) => customer.paid.get_or_insert_default(),
+        ContactEntity::Object(object) => object.paid.get_or_insert_default(),
+        ContactEntity::SpaceBudget(budget) => &mut budget.meters,
+        ContactEntity::Effect(_)
+        | ContactEntity::Receipt(_)
+        | ContactEntity::Directory(_)
+        | ContactEntity::Holds(_)
+        | ContactEntity::Feed(_)
+        | ContactEntity::Reports(_) => {
+            unreachable!("units are counted on a customer, an object or the space")
+        }
     }
 }

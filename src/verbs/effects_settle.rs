@@ -116,8 +116,7 @@ pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
     }
     let settle = SettleEffect {
         effect,
-        // Neither a person nor an observation names one.
-        attempt: wanted.attempt.unwrap_or(0),
+        attempt: wanted.attempt,
         settlement: match wanted.state {
             State::Done => Settlement::Done,
             State::Failed => Settlement::Failed,

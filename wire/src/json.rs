@@ -179,8 +179,8 @@ pub fn uuid(out: &mut Vec<u8>, value: &[u8; 16]) {
     out.extend_from_slice(&text);
 }
 
-/// Writes 32 bytes as 43 characters of base64url, without quotes.
-pub fn hash(out: &mut Vec<u8>, value: &[u8; 32]) {
+/// Writes bytes as base64url without padding and without quotes: 43 characters for 32 bytes.
+pub fn hash(out: &mut Vec<u8>, value: &[u8]) {
     const DIGITS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let digit = |value: u32| DIGITS[(value & 63) as usize];
     for group in value.chunks(3) {
@@ -188,7 +188,9 @@ pub fn hash(out: &mut Vec<u8>, value: &[u8; 32]) {
         let bits = (at(0) << 16) | (at(1) << 8) | at(2);
         out.push(digit(bits >> 18));
         out.push(digit(bits >> 12));
-        out.push(digit(bits >> 6));
+        if group.len() > 1 {
+            out.push(digit(bits >> 6));
+        }
         if group.len() == 3 {
             out.push(digit(bits));
         }

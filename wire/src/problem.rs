@@ -118,6 +118,8 @@ pub struct Problem<'a> {
     pub request_id: &'a str,
     /// With `lease_held` and `task_locked`: who has it, and until when in milliseconds since 1970.
     pub held: Option<(&'a str, i64)>,
+    /// With `budget_exhausted`: when the units are free again, in milliseconds since 1970.
+    pub next_allowed_at: Option<i64>,
 }
 
 impl Problem<'_> {
@@ -133,6 +135,9 @@ impl Problem<'_> {
         if let Some((holder, until)) = self.held {
             object.text("holder", holder);
             object.instant("until", until);
+        }
+        if let Some(next) = self.next_allowed_at {
+            object.instant("next_allowed_at", next);
         }
         object.close();
     }
@@ -181,6 +186,11 @@ impl Shape for Problem<'_> {
                 .optional(
                     "until",
                     &["With `lease_held` and `task_locked`: until when."],
+                    Instant::shape(into),
+                )
+                .optional(
+                    "next_allowed_at",
+                    &["With `budget_exhausted`: when the units are free again."],
                     Instant::shape(into),
                 )
                 .build()

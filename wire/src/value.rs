@@ -21,7 +21,7 @@ mod number;
 mod word;
 
 pub use self::number::{
-    AnyInteger, Attempt, CostUnits, Count, Days, DeclaredEpoch, LeaseSeconds, Limit, Number,
+    AnyInteger, Attempt, CostUnits, Count, Days, DeclaredEpoch, LeaseSeconds, Limit, Number, Units,
     Weekday,
 };
 pub(crate) use self::word::one_of;
@@ -30,6 +30,8 @@ pub(crate) use self::word::one_of;
 pub const NAME_PATTERN: &str = "^[a-z][a-z0-9_]{0,39}$";
 /// What 32 bytes in base64url without padding are.
 pub const HASH_PATTERN: &str = "^[A-Za-z0-9_-]{43}$";
+/// What 16 bytes in base64url without padding are.
+pub const SHORT_HASH_PATTERN: &str = "^[A-Za-z0-9_-]{22}$";
 /// What a time of day is.
 pub const TIME_OF_DAY_PATTERN: &str = "^([01][0-9]|2[0-3]):[0-5][0-9]$";
 
@@ -202,25 +204,62 @@ impl Hash32 {
     /// bits no encoder would set; they are dropped.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
-        let digits = text.as_bytes();
-        if digits.len() != 43 {
-            return None;
-        }
-        let mut bytes = [0_u8; 32];
-        let mut at = 0;
-        let mut bits = 0_u32;
-        let mut held = 0_u32;
-        for digit in digits {
-            held = (held << 6) | u32::from(sextet(*digit)?);
-            bits += 6;
-            if bits >= 8 {
-                bits -= 8;
-                bytes[at] = u8::try_from((held >> bits) & 0xff).ok()?;
-                at += 1;
-            }
-        }
-        Some(Self(bytes))
+        base64url(text).map(Self)
     }
+}
+
+/// The first 16 bytes of a hash in base64url without padding: 22 characters.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ShortHash(pub [u8; 16]);
+
+impl ShortHash {
+    /// Reads the 22 characters, the last one as [`Hash32::parse`] does.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        base64url(text).map(Self)
+    }
+}
+
+impl fmt::Debug for ShortHash {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("ShortHash(…)")
+    }
+}
+
+impl Shape for ShortHash {
+    fn shape(_: &mut Components) -> RefOr<Schema> {
+        shape::pattern(SHORT_HASH_PATTERN)
+    }
+}
+
+impl Written<[u8; 16]> for ShortHash {
+    fn write(out: &mut Vec<u8>, value: &[u8; 16]) {
+        out.push(b'"');
+        json::hash(out, value);
+        out.push(b'"');
+    }
+}
+
+/// Reads exactly `N` bytes in base64url without padding; low bits that are too many are dropped.
+fn base64url<const N: usize>(text: &str) -> Option<[u8; N]> {
+    let digits = text.as_bytes();
+    if digits.len() != (8 * N).div_ceil(6) {
+        return None;
+    }
+    let mut bytes = [0_u8; N];
+    let mut at = 0;
+    let mut bits = 0_u32;
+    let mut held = 0_u32;
+    for digit in digits {
+        held = (held << 6) | u32::from(sextet(*digit)?);
+        bits += 6;
+        if bits >= 8 {
+            bits -= 8;
+            bytes[at] = u8::try_from((held >> bits) & 0xff).ok()?;
+            at += 1;
+        }
+    }
+    Some(bytes)
 }
 
 /// The value of a digit of base64url.

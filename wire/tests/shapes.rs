@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use interlock_document::Document;
+use interlock_wire::contact::admissions::Admission;
 use interlock_wire::contact::advice::{ContextResponse, CoordinationBlock};
 use interlock_wire::contact::check::{
     ChannelState, CheckBatchResponse, CheckRequest, CheckResult, ClaimVia, CommitmentRef,
@@ -17,6 +18,7 @@ use interlock_wire::contact::handoffs::{
 };
 use interlock_wire::contact::keys::{ContactKey, ContactKeys, KeyCurve, KeyStatus, KeyType};
 use interlock_wire::contact::messages::BatchResponse;
+use interlock_wire::contact::operator::{AwaitingEffect, AwaitingEffects, OperatorEffect};
 use interlock_wire::contact::reports::{
     AskedRun, ConflictCounts, ContactBudgetUse, ContactCount, ContactState, CoordinationOverview,
     CoordinationReport, CoordinationReportPage, EffectCount, HolderKind, OwnershipCount, RunStatus,
@@ -206,6 +208,7 @@ fn what_the_node_says_is_written_as_shown() {
             detail: "why",
             request_id: "r",
             held: Some(("closing", 1)),
+            next_allowed_at: Some(1),
         };
         written::<Problem<'_>>(|out| problem.write(out));
     }
@@ -323,6 +326,42 @@ fn lists_and_keys_are_written_as_shown() {
         }],
     };
     written::<ContactKeys<'_>>(|out| keys.write(out));
+}
+
+#[test]
+fn admissions_and_awaiting_effects_are_written_as_shown() {
+    let admission = Admission {
+        admission_id: [1; 16],
+        operation: "registry_search",
+        state: "skipped",
+        units: 4,
+        expires_at: 0,
+        remaining: Some(6),
+    };
+    written::<Admission<'_>>(|out| admission.write(out));
+    let effects = AwaitingEffects {
+        items: vec![AwaitingEffect {
+            short_id: [1; 16],
+            kind: EffectKind::Filing,
+            source: "agents",
+            attempt: 1,
+            reserved_at: 0,
+            unknown_since: 1,
+            age_s: 7,
+            because: "lease_over",
+        }],
+        awaiting: 1,
+        left_out: 0,
+    };
+    written::<AwaitingEffects<'_>>(|out| effects.write(out));
+    let settled = OperatorEffect {
+        short_id: [1; 16],
+        state: "done",
+        attempt: 1,
+        reserved_at: 0,
+        done_at: Some(1),
+    };
+    written::<OperatorEffect>(|out| settled.write(out));
 }
 
 #[test]

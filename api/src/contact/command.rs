@@ -75,8 +75,23 @@ pub(crate) fn check(
 }
 
 /// `effects`.
-pub(crate) fn reserve_effect(request: &EffectReserve<'_>, effect_id: &[u8; 32]) -> Body {
+pub(crate) fn reserve_effect(
+    policy: &Policy,
+    request: &EffectReserve<'_>,
+    effect_id: &[u8; 32],
+) -> Body {
+    let draws_on = match request.kind {
+        wire::EffectKind::PaidCall => policy.paid_call_operation.clone(),
+        wire::EffectKind::Delivery
+        | wire::EffectKind::Document
+        | wire::EffectKind::Notice
+        | wire::EffectKind::Filing
+        | wire::EffectKind::ExternalAction => None,
+    };
     Body::ReserveEffect(ReserveEffect {
+        // More units than 32 bits hold are above every ceiling, and so is what stands for them.
+        cost_units: u32::try_from(request.cost_units.0).unwrap_or(u32::MAX),
+        draws_on,
         effect: EffectRef {
             hash: key_hash(effect_id),
             kind: effect_kind(request.kind),
@@ -88,7 +103,7 @@ pub(crate) fn reserve_effect(request: &EffectReserve<'_>, effect_id: &[u8; 32]) 
 pub(crate) fn settle_effect(request: &EffectSettle, effect_id: &[u8; 32]) -> Body {
     Body::SettleEffect(SettleEffect {
         effect: key_hash(effect_id),
-        attempt: request.attempt.0,
+        attempt: Some(request.attempt.0),
         settlement: settlement(request.state),
         by: SettledBy::Holder,
     })

@@ -4,6 +4,7 @@
 //! reads hang together: a change of either shows here. A file never changes once its format was
 //! released; a new format gets a new one.
 
+use interlock_domain::contact::admission::AdmissionState;
 use interlock_domain::contact::claim::{ClaimKind, ClaimVia};
 use interlock_domain::contact::command::Direction;
 use interlock_domain::contact::erasure::Erased;
@@ -13,15 +14,16 @@ use interlock_domain::contact::name::{PurposeId, SourceId};
 use interlock_domain::contact::reason::{Reason, Refusal, Verdict};
 use interlock_domain::contact::receipt::{Receipt, Stored};
 use interlock_domain::contact::reply::{
-    BudgetView, ChannelView, CheckReply, ClaimReply, ClaimedRef, CommitmentView, EffectReply,
-    EffectState, EffectView, EffectViewState, ErasedReply, HeldReply, LockView, OwnerView, Reply,
+    AdmissionReply, BudgetView, ChannelView, CheckReply, ClaimReply, ClaimedRef, CommitmentView,
+    EffectReply, EffectState, EffectView, EffectViewState, ErasedReply, HeldReply, LockView,
+    OwnerView, Reply,
 };
 use interlock_domain::contact::text::Text;
 use interlock_domain::ids::Id;
 use interlock_domain::key::KeyHash;
 use interlock_domain::time::Timestamp;
 
-use crate::contact::{claims, declare, effects, forget, legal_holds, refused, show};
+use crate::contact::{admissions, claims, declare, effects, forget, legal_holds, refused, show};
 use crate::limits::ApiLimits;
 
 const FORMAT_1: &str = include_str!("golden/format_1.txt");
@@ -151,6 +153,18 @@ fn outcomes() -> Vec<(&'static str, Stored)> {
                 released_at: Some(AT.plus_s(60)),
             })),
         ),
+        (
+            "admission",
+            Stored::Admission(Box::new(AdmissionReply {
+                admission_id: ID,
+                operation: Text::from("registry_search"),
+                state: AdmissionState::Done { cost: 3 },
+                units: 3,
+                expires_at: AT.plus_s(60),
+                remaining: Some(7),
+            })),
+        ),
+        ("exhausted", Stored::Exhausted(AT.plus_s(600))),
     ]
 }
 
@@ -174,7 +188,11 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
             claims::written(claim).write(&mut body);
             201
         }
-        Reply::Held(_) | Reply::Refused(_) => {
+        Reply::Admission(admission) => {
+            admissions::written(admission).write(&mut body);
+            201
+        }
+        Reply::Held(_) | Reply::Exhausted { .. } | Reply::Refused(_) => {
             let failure = refused::reply(reply, &ApiLimits::default());
             failure.problem("0").write(&mut body);
             failure.code.status()
@@ -194,6 +212,8 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
         | Reply::Runs(_)
         | Reply::Found(_)
         | Reply::HoldFound(_)
+        | Reply::FoundAdmission { .. }
+        | Reply::ClockSuspect
         | Reply::Moved
         | Reply::Advice(_)
         | Reply::Shown(_)

@@ -12,7 +12,7 @@ use serde::Serialize;
 use crate::contact::identity::Keyed;
 use crate::contact::{ask, command};
 use crate::decider::Decider;
-use crate::directory::Caller;
+use crate::directory::{Caller, Role};
 use crate::extract;
 use crate::problem::Failure;
 use crate::state::AppState;
@@ -54,6 +54,29 @@ impl<'r> Request<'r> {
         state: &AppState<D>,
     ) -> Result<Self, Failure> {
         let caller = extract::coordinating(request, &state.directory)?;
+        Self::of(caller, request, payload, state).await
+    }
+
+    /// The same for a route of people and systems of record, open to any of these roles.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: caller, key, body.
+    pub(crate) async fn open_in_role<D: Decider>(
+        request: &'r HttpRequest,
+        payload: web::Payload,
+        state: &AppState<D>,
+        roles: &[Role],
+    ) -> Result<Self, Failure> {
+        let caller = extract::in_role(request, &state.directory, roles)?;
+        Self::of(caller, request, payload, state).await
+    }
+
+    async fn of<D: Decider>(
+        caller: Caller,
+        request: &'r HttpRequest,
+        payload: web::Payload,
+        state: &AppState<D>,
+    ) -> Result<Self, Failure> {
         let key = extract::required_idempotency_key(request)?;
         Self::read(request, payload, state, (caller, Some(key))).await
     }

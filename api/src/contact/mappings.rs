@@ -86,6 +86,7 @@ fn part(mapping: &Mapping, target: Target) -> Vec<u8> {
     let (kind, hash) = match target {
         Target::Customer(hash) => (b'c', hash),
         Target::Object(hash) => (b'o', hash),
+        Target::Space(_) => unreachable!("an event is of a customer or an object"),
     };
     let mut part = vec![kind];
     part.extend_from_slice(&hash.0);

@@ -6,6 +6,7 @@
 use interlock_domain::contact::reason::Refusal;
 use interlock_domain::contact::reply::{HeldReply, Member, Reply};
 use interlock_domain::machine::Undecided;
+use interlock_domain::time::Timestamp;
 use interlock_wire::problem::Code;
 use interlock_wire::time;
 
@@ -22,9 +23,17 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         ),
         Reply::NotFound => Failure::new(
             Code::NotFound,
-            "there is no effect, claim or legal hold of this id, or it is forgotten; check the id in the path",
+            "there is no effect, claim, admission or legal hold of this id, or it is forgotten; check the id \
+             in the path",
         ),
         Reply::Held(held) => is_held(held),
+        Reply::Exhausted { next_allowed_at } => exhausted(*next_allowed_at),
+        Reply::ClockSuspect => Failure::new(
+            Code::CoordinationUnavailable,
+            "the server's clock cannot be trusted, and units are counted by time; nothing was \
+             reserved, send the request again later",
+        )
+        .retry_after(limits.retry_after_s),
         Reply::Capacity => Failure::new(
             Code::Capacity,
             "memory or the disk is at its bound and nothing new is reserved; settle what is open or send \
@@ -50,6 +59,8 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         | Reply::Runs(_)
         | Reply::Claim(_)
         | Reply::Found(_)
+        | Reply::Admission(_)
+        | Reply::FoundAdmission { .. }
         | Reply::Advice(_)
         | Reply::Shown(_)
         | Reply::Erased(_)
@@ -73,7 +84,7 @@ fn refusal(why: Refusal) -> Failure {
         ),
         Refusal::InvalidTransition => Failure::new(
             Code::InvalidTransition,
-            "the effect does not move from its state to `state`; it stays as it is",
+            "the effect or admission does not move from its state to `state`; it stays as it is",
         ),
         Refusal::LeaseHeld => Failure::new(
             Code::LeaseHeld,
@@ -88,6 +99,15 @@ fn refusal(why: Refusal) -> Failure {
         Refusal::IdTaken => Failure::new(
             Code::IdTaken,
             "the id belongs to another customer's commitment; ids are unique in the space, take another",
+        ),
+        Refusal::OverCallCeiling => Failure::new(
+            Code::OverCallCeiling,
+            "the call costs more than one call of the operation may; without `cost_units` it costs the \
+             most any call did so far. Nothing was reserved",
+        ),
+        Refusal::BudgetExhausted => Failure::new(
+            Code::BudgetExhausted,
+            "the operation's budget does not have the units; nothing was reserved",
         ),
         Refusal::TargetFull => Failure::new(
             Code::TargetFull,
@@ -119,12 +139,24 @@ fn is_held(held: &HeldReply) -> Failure {
         | Refusal::IdTaken
         | Refusal::TargetFull
         | Refusal::UnderLegalHold
-        | Refusal::HoldsFull => "the target is held at this level or a stricter one",
+        | Refusal::HoldsFull
+        | Refusal::OverCallCeiling
+        | Refusal::BudgetExhausted => "the target is held at this level or a stricter one",
     };
     let holder = &*held.holder;
     let code = refusal(held.refusal).code;
     let detail = format!("{what} by `{holder}` until {until}; ask again then, or ask the holder");
     Failure::new(code, detail).held_by(holder, held.until.0)
+}
+
+/// A budget has not enough units left, and has them later (§7).
+fn exhausted(next_allowed_at: Timestamp) -> Failure {
+    let at = time::text(next_allowed_at.0);
+    let code = refusal(Refusal::BudgetExhausted).code;
+    let detail = format!(
+        "the operation's budget does not have the units before {at}; nothing was reserved, ask again then"
+    );
+    Failure::new(code, detail).next_allowed_at(next_allowed_at.0)
 }
 
 /// A name the space's rules do not have.
@@ -136,6 +168,9 @@ pub(crate) fn undeclared(member: Member) -> Failure {
         Member::Reason => "`reason` must be one the space declares",
         Member::Level => "`level` must be one of the space's ownership levels",
         Member::Type => "`type` must be a type of commitment the space declares",
+        Member::Operation => {
+            "`operation` must be a paid operation the space declares, asked for with what its `scope` says"
+        }
         Member::Source => "`source` must be one of the space's ownership sources",
     })
 }

@@ -56,6 +56,7 @@ fn the_served_document_is_a_superset_of_the_contract() {
     let added = [
         ("Problem", "holder"),
         ("Problem", "until"),
+        ("Problem", "next_allowed_at"),
         ("DeclareResult", "claim_id"),
         ("DeclareResult", "epoch"),
     ];

@@ -32,6 +32,10 @@ mod node;
 #[cfg(test)]
 mod observed;
 #[cfg(test)]
+mod operator;
+#[cfg(test)]
+mod paid;
+#[cfg(test)]
 mod privacy;
 #[cfg(test)]
 mod rates;

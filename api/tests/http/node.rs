@@ -47,6 +47,8 @@ pub(crate) const KEY_ADMIN: &str = "nia_sk_test_local_acme_g_secretG";
 pub(crate) const KEY_ADMIN_ROLE: &str = "nia_sk_test_local_acme_h_secretH";
 /// With the role `security` alone.
 pub(crate) const KEY_SECURITY: &str = "nia_sk_test_local_acme_i_secretI";
+/// With the role `integration` alone.
+pub(crate) const KEY_INTEGRATION: &str = "nia_sk_test_local_acme_l_secretL";
 /// With the scope `admin`, of a space without the feature.
 pub(crate) const KEY_OFF_ADMIN: &str = "nia_sk_test_local_off_j_secretJ";
 /// With the scope `admin`, of another space with the feature.
@@ -288,8 +290,8 @@ fn directory() -> Directory {
 /// A key's text, space, source, and what it may.
 type Key = (&'static str, SpaceId, u32, (Vec<Scope>, Vec<Role>));
 
-/// Keys of those who erase, hold and count.
-fn governors() -> [Key; 7] {
+/// Keys of those who erase, hold and count, and of those who settle for others.
+fn governors() -> [Key; 8] {
     let admin = || (vec![Scope::Admin], Vec::new());
     [
         (KEY_ADMIN, fixture::SPACE, 3, admin()),
@@ -304,6 +306,12 @@ fn governors() -> [Key; 7] {
             fixture::SPACE,
             3,
             (Vec::new(), vec![Role::Security]),
+        ),
+        (
+            KEY_INTEGRATION,
+            fixture::SPACE,
+            3,
+            (Vec::new(), vec![Role::Integration]),
         ),
         (KEY_OFF_ADMIN, SpaceId([8; 16]), 3, admin()),
         (KEY_OTHER_ADMIN, SpaceId([9; 16]), 3, admin()),

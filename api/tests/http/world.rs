@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicI64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use interlock_actors::history::Receipt;
-use interlock_actors::scan::NotScanned;
 use interlock_api::analysis::{History, Visit};
-use interlock_api::decider::{Answer, Asked, Decider, Refused};
+use interlock_api::decider::{Answer, Asked, Decider, NotScanned, Refused, Scanned};
 use interlock_api::list::SuppressionList;
 use interlock_domain::contact::Contact;
 use interlock_domain::contact::command::{Body, Command, RequestReport, Route};
@@ -258,6 +257,29 @@ impl Decider for World {
             }
         }
         Ok(seen)
+    }
+
+    async fn scan<T, F>(&self, limit: usize, pick: F) -> Result<Scanned<T>, NotScanned>
+    where
+        T: Ord + Send + 'static,
+        F: Fn(&EntityKey, &ContactEntity, Timestamp) -> Option<T> + Send + Sync + 'static,
+    {
+        if *self.0.mode.lock().unwrap() == Mode::Rebuilding {
+            return Err(NotScanned::Rebuilding);
+        }
+        let state = self.0.state.lock().unwrap();
+        let known = state.entities.iter();
+        let mut found: Vec<T> = known
+            .filter_map(|(key, (_, entity))| pick(key, entity, self.now()))
+            .collect();
+        let matched = u64::try_from(found.len()).unwrap();
+        found.sort();
+        found.truncate(limit);
+        Ok(Scanned {
+            found,
+            matched,
+            left_out: 0,
+        })
     }
 }
 

@@ -31,7 +31,7 @@ pub(super) fn decide(
     let customer = entity.and_then(ContactEntity::as_customer);
     let budgets = match advise.target {
         Target::Customer(_) => budgets(customer, policy, now),
-        Target::Object(_) => SmallVec::new(),
+        Target::Object(_) | Target::Space(_) => SmallVec::new(),
     };
     Decision::read(Reply::Advice(Box::new(AdviceReply {
         owner: claim::governing(claims.iter(), now).map(Claim::view),

@@ -17,7 +17,7 @@ use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
 use crate::contact::legal_hold::HoldTarget;
 use crate::contact::name::{
-    AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
+    AgentId, ChannelId, GatewayId, IntentId, OperationId, PurposeId, ReasonId, SourceId, TaskId,
 };
 use crate::contact::text::Text;
 use crate::contact::window::Window;
@@ -71,6 +71,12 @@ pub enum Body {
     MakeCommitment(MakeCommitment),
     /// `commitment.withdrawn` and `commitment.decided` (§11, §17).
     EndCommitment(EndCommitment),
+    /// May this call of a paid operation be made? (§7)
+    Admit(Admit),
+    /// An admission is settled (§7).
+    SettleAdmission(SettleAdmission),
+    /// Which entities an admission draws on: the look-up before its settlement.
+    FindAdmission(FindAdmission),
     /// Which entity an id leads to: the look-up before a command that names only an id.
     FindClaim(FindClaim),
     /// What is known of a customer or an object, as advice (§18).
@@ -134,6 +140,12 @@ pub enum Route {
     Shadow,
     /// `GET /v1/coordination/reports`.
     Reports,
+    /// `POST /v1/coordination/admissions`.
+    Admissions,
+    /// `POST /v1/coordination/admissions/{admission_id}/settle`.
+    SettleAdmission,
+    /// `POST /v1/operator/effects/{effect_id}/settle`.
+    OperatorSettle,
 }
 
 /// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
@@ -213,9 +225,9 @@ pub enum Settlement {
 pub enum SettledBy {
     /// The source that reserved the attempt.
     Holder,
-    /// The system of record; names no attempt.
+    /// The system of record; need not name the attempt.
     Observation,
-    /// A person; names no attempt.
+    /// A person; need not name the attempt.
     Person,
 }
 
@@ -261,6 +273,11 @@ pub struct Check {
 pub struct ReserveEffect {
     /// Which, and of what kind.
     pub effect: EffectRef,
+    /// What it costs, in units.
+    pub cost_units: u32,
+    /// The space-wide operation its units are drawn from; `None`: the cost is noted and caps
+    /// nothing.
+    pub draws_on: Option<Text>,
 }
 
 /// Settle an attempt, on the route.
@@ -268,8 +285,9 @@ pub struct ReserveEffect {
 pub struct SettleEffect {
     /// The first 16 bytes of the effect id of the path.
     pub effect: KeyHash,
-    /// Which attempt, 1 or more.
-    pub attempt: u32,
+    /// Which attempt, 1 or more. The holder always names it; others may leave it out and mean the
+    /// current one.
+    pub attempt: Option<u32>,
     /// How it ended.
     pub settlement: Settlement,
     /// Who says so.
@@ -430,4 +448,65 @@ pub enum HoldPlace {
 pub struct FindHold {
     /// Which hold.
     pub hold: Id,
+}
+
+/// May this call be made?
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Admit {
+    /// The operation's name.
+    pub operation: Text,
+    /// What its cap is for: the customer, the object or the space, as the operation's scope says.
+    pub target: Target,
+    /// What the call costs, in units; `None`: the highest cost so far.
+    pub units: Option<u32>,
+    /// The id the admission gets; see [`ClaimTarget::new_id`].
+    pub new_id: Id,
+}
+
+/// An admission is settled.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SettleAdmission {
+    /// Which.
+    pub admission: Id,
+    /// How it ended.
+    pub settlement: AdmissionSettlement,
+    /// Where it is.
+    pub place: AdmissionPlace,
+}
+
+/// How an admitted call ended, as told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdmissionSettlement {
+    /// It was made.
+    Done {
+        /// What it really cost, in units.
+        cost: u32,
+    },
+    /// It failed; its units stay spent.
+    Failed,
+    /// It was not made; its units go back.
+    Skipped,
+}
+
+/// Where an admission named by its id is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AdmissionPlace {
+    /// Not looked up yet.
+    ToFind,
+    /// The id's directory row leads here.
+    At {
+        /// The entity its units are on.
+        target: Target,
+        /// Its operation.
+        operation: OperationId,
+    },
+    /// There is no such id, or it is forgotten.
+    Nowhere,
+}
+
+/// Which entities an admission draws on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct FindAdmission {
+    /// Which admission.
+    pub admission: Id,
 }

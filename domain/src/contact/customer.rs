@@ -12,6 +12,7 @@ use crate::contact::event::{
     TokenSeen,
 };
 use crate::contact::name::{ChannelId, PurposeId};
+use crate::contact::paid::Meters;
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
 use crate::ids::Id;
@@ -37,6 +38,8 @@ pub struct Customer {
     pub tokens_reused: u32,
     /// Legal holds on the customer. While there is one nothing is dropped for its age.
     pub legal_holds: u32,
+    /// Units of paid operations drawn on the customer; few customers have any.
+    pub paid: Option<Box<Meters>>,
 }
 
 /// How many contacts a customer under a legal hold keeps; the newest stay. 40 KiB, beside which the
@@ -376,10 +379,12 @@ impl Customer {
         for commitment in &self.commitments {
             last = last.max(commitment.forgotten_at()?);
         }
+        let paid = self.paid.as_deref().and_then(Meters::until);
+        last = last.max(paid.unwrap_or(last));
         Some(last)
     }
 
-    /// C1 and C4, as far as one state shows them.
+    /// C1, C4 and C7, as far as one state shows them.
     pub(super) fn check(&self) -> Result<(), Broken> {
         let back = self.contacts.windows(2).any(|pair| pair[1].at < pair[0].at);
         if back {
@@ -396,6 +401,7 @@ impl Customer {
                 seen: "one decision is counted twice".to_owned(),
             });
         }
+        self.paid.as_deref().map_or(Ok(()), Meters::check)?;
         check_epochs(self.claims.iter().map(|claim| claim.epoch))
     }
 }

@@ -27,7 +27,7 @@ pub(super) fn decide(
     let entity = key(command.space, Kind::Effect, declare.effect);
     let known = entities.get(&entity).and_then(ContactEntity::as_effect);
     let request = SettleRequest {
-        attempt: declare.attempt,
+        attempt: Some(declare.attempt),
         source: command.source,
         settlement: declare.settlement,
         by: SettledBy::Holder,

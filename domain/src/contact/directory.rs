@@ -1,10 +1,12 @@
-//! Directory rows: from the id of a claim or an offer to the customer or object it is on.
+//! Directory rows: from the id of a claim, an offer or an admission to the entity it is on.
 //!
 //! Here: the row entity (`ARCHITECTURE.md`, directory row). It is written in the record that hands
-//! the id out and never changes. Not here: whether the claim is still there; its entity knows.
+//! the id out, and where it leads never changes. Not here: whether the claim is still there; its
+//! entity knows. An admission lives in its row, because nothing else needs it (`admission`).
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::admission::{Admission, AdmissionState};
 use crate::contact::erasure::Erased;
 use crate::contact::key;
 use crate::ids::Id;
@@ -23,13 +25,15 @@ pub const RENEWED_S: i64 = 90 * 86_400;
 /// it has none, in seconds.
 pub const OFFER_KEPT_S: i64 = 400 * 86_400;
 
-/// What a claim is on.
+/// What a claim is on, or an admission draws on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Target {
     /// A customer.
     Customer(KeyHash),
     /// An object.
     Object(KeyHash),
+    /// An operation's budget of the space; no claim is on it.
+    Space(KeyHash),
 }
 
 impl Target {
@@ -39,6 +43,7 @@ impl Target {
         match self {
             Self::Customer(hash) => key(space, Kind::Customer, hash),
             Self::Object(hash) => key(space, Kind::Object, hash),
+            Self::Space(hash) => key(space, Kind::SpaceBudget, hash),
         }
     }
 }
@@ -54,6 +59,8 @@ pub struct DirectoryRow {
     pub terms: Option<Vec<u8>>,
     /// Of the id of an erasure: what it took.
     pub erased: Option<Box<Erased>>,
+    /// The admission of this id.
+    pub admission: Option<Box<Admission>>,
 }
 
 impl DirectoryRow {
@@ -63,7 +70,14 @@ impl DirectoryRow {
         until: Timestamp(i64::MIN),
         terms: None,
         erased: None,
+        admission: None,
     };
+
+    pub(super) fn settle(&mut self, state: AdmissionState) {
+        if let Some(admission) = &mut self.admission {
+            admission.state = state;
+        }
+    }
 }
 
 /// The name of an id's row.

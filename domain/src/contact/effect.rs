@@ -57,8 +57,8 @@ pub enum Standing {
 /// An attempt as somebody names it to settle it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SettleRequest {
-    /// The attempt; counts only for the holder.
-    pub attempt: u32,
+    /// The attempt; `None`, which only others than the holder say, is the current one.
+    pub attempt: Option<u32>,
     /// Who calls; counts only for the holder.
     pub source: SourceId,
     /// How it ended.
@@ -207,8 +207,12 @@ pub(super) fn settlement(
     let effect = effect
         .filter(|effect| !effect.is_forgotten(now))
         .ok_or(NotSettled::Unknown)?;
-    let is_current = request.attempt == effect.attempt && request.source == effect.source;
-    if request.by == SettledBy::Holder && !is_current {
+    let is_current = request.attempt.is_none_or(|named| named == effect.attempt);
+    let may = match request.by {
+        SettledBy::Holder => request.attempt.is_some() && request.source == effect.source,
+        SettledBy::Observation | SettledBy::Person => true,
+    };
+    if !is_current || !may {
         return Err(NotSettled::Refused(Refusal::StaleAttempt));
     }
     let from = effect.state_at(now);

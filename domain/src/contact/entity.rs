@@ -1,7 +1,7 @@
 //! The state of one entity, of any kind.
 //!
 //! Here: the enum and how an entity is taken out of it. Not here: what each kind is (`customer`,
-//! `object`, `effect`, `receipt`, `directory`, `legal_hold`, `reports`).
+//! `object`, `effect`, `receipt`, `directory`, `legal_hold`, `reports`, `paid`).
 
 use serde::{Deserialize, Serialize};
 
@@ -12,6 +12,7 @@ use crate::contact::effect::Effect;
 use crate::contact::feed::Feed;
 use crate::contact::legal_hold::Holds;
 use crate::contact::object::Object;
+use crate::contact::paid::{Meters, SpaceBudget};
 use crate::contact::receipt::Receipt;
 use crate::contact::reports::Reports;
 
@@ -35,6 +36,8 @@ pub enum ContactEntity {
     Feed(Feed),
     /// The shadow runs of a space.
     Reports(Box<Reports>),
+    /// A space-wide budget.
+    SpaceBudget(Box<SpaceBudget>),
 }
 
 impl ContactEntity {
@@ -49,7 +52,8 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Reports(_) => None,
+            | Self::Reports(_)
+            | Self::SpaceBudget(_) => None,
         }
     }
 
@@ -64,7 +68,8 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Reports(_) => None,
+            | Self::Reports(_)
+            | Self::SpaceBudget(_) => None,
         }
     }
 
@@ -79,7 +84,8 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Reports(_) => None,
+            | Self::Reports(_)
+            | Self::SpaceBudget(_) => None,
         }
     }
 
@@ -94,7 +100,8 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Reports(_) => None,
+            | Self::Reports(_)
+            | Self::SpaceBudget(_) => None,
         }
     }
 
@@ -109,7 +116,8 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Reports(_) => None,
+            | Self::Reports(_)
+            | Self::SpaceBudget(_) => None,
         }
     }
 
@@ -124,7 +132,8 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Feed(_)
-            | Self::Reports(_) => None,
+            | Self::Reports(_)
+            | Self::SpaceBudget(_) => None,
         }
     }
 
@@ -139,7 +148,8 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Holds(_)
-            | Self::Reports(_) => None,
+            | Self::Reports(_)
+            | Self::SpaceBudget(_) => None,
         }
     }
 
@@ -154,7 +164,8 @@ impl ContactEntity {
             | Self::Receipt(_)
             | Self::Directory(_)
             | Self::Holds(_)
-            | Self::Feed(_) => None,
+            | Self::Feed(_)
+            | Self::SpaceBudget(_) => None,
         }
     }
 
@@ -169,7 +180,8 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Reports(_) => &[],
+            | Self::Reports(_)
+            | Self::SpaceBudget(_) => &[],
         }
     }
 
@@ -184,7 +196,40 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Reports(_) => &[],
+            | Self::Reports(_)
+            | Self::SpaceBudget(_) => &[],
+        }
+    }
+
+    /// The space-wide budget, if it is one.
+    #[must_use]
+    pub fn as_space_budget(&self) -> Option<&SpaceBudget> {
+        match self {
+            Self::SpaceBudget(budget) => Some(budget),
+            Self::Effect(_)
+            | Self::Customer(_)
+            | Self::Object(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_)
+            | Self::Feed(_)
+            | Self::Reports(_) => None,
+        }
+    }
+
+    /// The units drawn on a customer, an object or the space; `None` when there never were any.
+    #[must_use]
+    pub fn meters(&self) -> Option<&Meters> {
+        match self {
+            Self::Customer(customer) => customer.paid.as_deref(),
+            Self::Object(object) => object.paid.as_deref(),
+            Self::SpaceBudget(budget) => Some(&budget.meters),
+            Self::Effect(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_)
+            | Self::Feed(_)
+            | Self::Reports(_) => None,
         }
     }
 }

@@ -5,13 +5,14 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::admission::AdmissionState;
 use crate::contact::claim::{Claim, TaskLock};
 use crate::contact::command::{EffectKind, Settlement};
 use crate::contact::commitment::{Commitment, CommitmentState};
 use crate::contact::directory::DirectoryRow;
 use crate::contact::feed::Feed;
 use crate::contact::legal_hold::LegalHold;
-use crate::contact::name::{ChannelId, PurposeId, SourceId};
+use crate::contact::name::{ChannelId, OperationId, PurposeId, SourceId};
 use crate::contact::receipt::Receipt;
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
@@ -65,11 +66,56 @@ pub enum Event {
     RunRequested(RunRequested),
     /// A shadow run came to its end.
     RunEnded(Box<RunEnded>),
+    /// Units of a paid operation were reserved.
+    UnitsReserved(UnitsReserved),
+    /// Reserved units turned out to be more or fewer.
+    UnitsCorrected(UnitsCorrected),
+    /// An admission was settled.
+    AdmissionSettled(AdmissionSettled),
+    /// A call cost more than any before it.
+    CostMeasured(CostMeasured),
 }
 
 /// A customer was erased.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct CustomerErased {
+    /// When.
+    pub at: Timestamp,
+}
+
+/// Units of a paid operation were reserved.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitsReserved {
+    /// Of which operation.
+    pub operation: OperationId,
+    /// How many.
+    pub units: u32,
+    /// When.
+    pub at: Timestamp,
+    /// For how many hours they count.
+    pub keep_hours: u16,
+    /// The cap they were reserved under, in units.
+    pub limit: u32,
+}
+
+/// Reserved units turned out to be more or fewer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnitsCorrected {
+    /// Of which operation.
+    pub operation: OperationId,
+    /// When they were reserved.
+    pub reserved_at: Timestamp,
+    /// How many counted so far.
+    pub from: u32,
+    /// How many count from now on.
+    pub to: u32,
+}
+
+/// An admission was settled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdmissionSettled {
+    /// How it ended.
+    pub state: AdmissionState,
     /// When.
     pub at: Timestamp,
 }
@@ -123,6 +169,15 @@ pub struct RunEnded {
     pub at: Timestamp,
     /// What it found; `None`: it failed.
     pub summary: Option<Vec<u8>>,
+}
+
+/// A call cost more than any before it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CostMeasured {
+    /// What it cost, in units.
+    pub cost: u32,
+    /// When that was settled.
+    pub at: Timestamp,
 }
 
 /// An offer stands otherwise.

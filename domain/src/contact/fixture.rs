@@ -197,7 +197,11 @@ pub fn reserve(key: &str) -> Command {
         hash: hash(key),
         kind: EffectKind::Delivery,
     };
-    let body = Body::ReserveEffect(ReserveEffect { effect });
+    let body = Body::ReserveEffect(ReserveEffect {
+        effect,
+        cost_units: 0,
+        draws_on: None,
+    });
     command(AGENTS, Route::Effects, body)
 }
 
@@ -212,7 +216,7 @@ pub fn settle(key: &str, attempt: u32, settlement: Settlement) -> Command {
 pub fn settle_by(key: &str, attempt: u32, settlement: Settlement, by: SettledBy) -> Command {
     let body = Body::SettleEffect(SettleEffect {
         effect: hash(key),
-        attempt,
+        attempt: Some(attempt),
         settlement,
         by,
     });
@@ -307,7 +311,7 @@ pub fn message(customer: &str, channel: &str, occurred_at: Timestamp) -> Command
 #[must_use]
 pub fn claim(target: Target, holder: &str) -> ClaimTarget {
     let place = match target {
-        Target::Customer(hash) | Target::Object(hash) => hash,
+        Target::Customer(hash) | Target::Object(hash) | Target::Space(hash) => hash,
     };
     let mut id = hash(holder).0;
     for (byte, of_place) in id.iter_mut().zip(place.0) {

@@ -50,6 +50,7 @@ pub(super) fn decide(
         until: now.plus_s(KEPT_S),
         terms: None,
         erased: Some(Box::new(erased)),
+        admission: None,
     };
     let row_of = row_key(command.space, forget.new_id);
     events.push((row_of, Event::RowWritten(Box::new(row))));

@@ -93,7 +93,8 @@ impl Holdings {
             | ContactEntity::Directory(_)
             | ContactEntity::Holds(_)
             | ContactEntity::Feed(_)
-            | ContactEntity::Reports(_) => {}
+            | ContactEntity::Reports(_)
+            | ContactEntity::SpaceBudget(_) => {}
         }
     }
 

@@ -74,6 +74,7 @@ pub(super) fn decide(
         until: made.until.unwrap_or(now).max(now).plus_s(OFFER_KEPT_S),
         terms: made.terms.clone(),
         erased: None,
+        admission: None,
     };
     events.push((row, Event::RowWritten(Box::new(named))));
     taken(command, Noted::Accepted, events)

@@ -68,6 +68,10 @@ declared! {
     GatewayId
 }
 declared! {
+    /// A declared paid operation (`docs/spec/contact.md` §7).
+    OperationId
+}
+declared! {
     /// A declared reason of a suppression (`docs/spec/contact.md` §15).
     ReasonId
 }

@@ -101,6 +101,10 @@ pub enum Fact {
     EpochAsked,
     /// The claim's epoch.
     Epoch,
+    /// Units that were asked for, or that the call costs.
+    Units,
+    /// The most units of one call.
+    Ceiling,
 }
 
 impl Fact {
@@ -119,6 +123,8 @@ impl Fact {
             Self::RankHeld => "rank_held",
             Self::EpochAsked => "epoch_asked",
             Self::Epoch => "epoch",
+            Self::Units => "units",
+            Self::Ceiling => "ceiling",
         }
     }
 }

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::contact::claim::{self, Claim, TaskLock, check_epochs};
 use crate::contact::event::ClaimReleased;
+use crate::contact::paid::Meters;
 use crate::machine::Broken;
 use crate::time::Timestamp;
 
@@ -18,6 +19,8 @@ pub struct Object {
     pub locks: Vec<TaskLock>,
     /// Legal holds on it. While there is one nothing is dropped for its age.
     pub legal_holds: u32,
+    /// Units of paid operations drawn on the object; few objects have any.
+    pub paid: Option<Box<Meters>>,
 }
 
 impl Object {
@@ -48,8 +51,8 @@ impl Object {
         claim::end(&mut self.locks, event);
     }
 
-    /// When nothing about it is left to remember: the last claim or lock is forgotten; `None` while
-    /// a legal hold is on it.
+    /// When nothing about it is left to remember: the last claim or lock is forgotten, and the last
+    /// unit has left its window; `None` while a legal hold is on it.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         if self.is_held() {
@@ -58,10 +61,12 @@ impl Object {
         let claims = self.claims.iter().map(|claim| claim.until);
         let locks = self.locks.iter().map(|lock| lock.until);
         let last = claims.chain(locks).max();
-        Some(last.map_or(Timestamp(i64::MIN), claim::forgotten_at))
+        let last = last.map_or(Timestamp(i64::MIN), claim::forgotten_at);
+        let paid = self.paid.as_deref().and_then(Meters::until);
+        Some(last.max(paid.unwrap_or(last)))
     }
 
-    /// C3 and C4, as far as one state shows them.
+    /// C3, C4 and C7, as far as one state shows them.
     pub(super) fn check(&self) -> Result<(), Broken> {
         for (index, lock) in self.locks.iter().enumerate() {
             let overlaps = |other: &&TaskLock| {
@@ -79,6 +84,7 @@ impl Object {
                 });
             }
         }
+        self.paid.as_deref().map_or(Ok(()), Meters::check)?;
         let claims = self.claims.iter().map(|claim| claim.epoch);
         check_epochs(claims.chain(self.locks.iter().map(|lock| lock.epoch)))
     }

@@ -39,6 +39,8 @@ pub struct Policy {
     pub commitments: Vec<(Text, Compatibility)>,
     /// Budgets of paid operations (§7).
     pub paid: Vec<(Text, PaidBudget)>,
+    /// The space-wide operation that effects of the kind `paid_call` draw on (§7).
+    pub paid_call_operation: Option<Text>,
     /// Handoffs (§16).
     pub handoffs: Handoffs,
 }
@@ -199,11 +201,11 @@ pub enum Compatibility {
 pub struct PaidBudget {
     /// What the cap is for.
     pub scope: PaidScope,
-    /// Units in the window.
+    /// Units in the window, 1 to 1,000,000,000.
     pub limit_units: u32,
     /// The window.
     pub per_hours: u16,
-    /// The highest cost of one call.
+    /// The highest cost of one call, 1 to `limit_units`.
     pub call_ceiling: u32,
 }
 
@@ -293,6 +295,13 @@ impl Policy {
     pub fn compatibility(&self, kind: &str) -> Option<Compatibility> {
         let found = self.commitments.iter().find(|(name, _)| **name == *kind);
         found.map(|(_, rule)| *rule)
+    }
+
+    /// The budget of a paid operation; `None` when it is not declared.
+    #[must_use]
+    pub fn paid_budget(&self, operation: &str) -> Option<&PaidBudget> {
+        let found = self.paid.iter().find(|(name, _)| **name == *operation);
+        found.map(|(_, budget)| budget)
     }
 
     /// An ownership source; `None` when it is not declared.

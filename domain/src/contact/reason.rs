@@ -127,11 +127,15 @@ pub enum Refusal {
     UnderLegalHold = 8,
     /// The space has as many live legal holds as it may have.
     HoldsFull = 9,
+    /// One call may not cost this much.
+    OverCallCeiling = 10,
+    /// The budget of the operation does not have the units.
+    BudgetExhausted = 11,
 }
 
 impl Refusal {
     /// All refusals, in the order of their numbers.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 12] = [
         Self::EffectInFlight,
         Self::StaleAttempt,
         Self::InvalidTransition,
@@ -142,6 +146,8 @@ impl Refusal {
         Self::IdTaken,
         Self::UnderLegalHold,
         Self::HoldsFull,
+        Self::OverCallCeiling,
+        Self::BudgetExhausted,
     ];
 
     /// The problem's code.
@@ -158,6 +164,8 @@ impl Refusal {
             Self::IdTaken => "id_taken",
             Self::UnderLegalHold => "under_legal_hold",
             Self::HoldsFull => "legal_holds_full",
+            Self::OverCallCeiling => "over_call_ceiling",
+            Self::BudgetExhausted => "budget_exhausted",
         }
     }
 }

@@ -41,12 +41,15 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
         }
         Body::EndObservation(end) => declared(policy.ownership_source(&end.source), Member::Source),
         Body::MakeCommitment(made) => declared(policy.compatibility(&made.kind), Member::Type),
+        Body::Admit(admit) => declared(admit.budget(policy), Member::Operation),
         Body::LockTask(lock) => names.level(lock.level.as_deref()),
         Body::ReserveEffect(_)
         | Body::SettleEffect(_)
         | Body::DeclareEffect(_)
         | Body::ReleaseClaim(_)
         | Body::EndCommitment(_)
+        | Body::SettleAdmission(_)
+        | Body::FindAdmission(_)
         | Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_)

@@ -13,8 +13,8 @@ use crate::contact::name::{PurposeId, SourceId};
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{
-    CheckReply, ClaimReply, ClaimedRef, DeclareReply, EffectReply, EffectState, ErasedReply,
-    HeldReply, Reply,
+    AdmissionReply, CheckReply, ClaimReply, ClaimedRef, DeclareReply, EffectReply, EffectState,
+    ErasedReply, HeldReply, Reply,
 };
 use crate::contact::text::Text;
 use crate::contact::{Contact, key};
@@ -81,6 +81,10 @@ pub enum Stored {
     Erased(Box<ErasedReply>),
     /// A legal hold as it was.
     Hold(Box<LegalHold>),
+    /// An admission as it was.
+    Admission(Box<AdmissionReply>),
+    /// A budget without the units, and when it has them.
+    Exhausted(Timestamp),
 }
 
 /// An effect's answer in 24 bytes: receipts are many.
@@ -176,7 +180,8 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::ReleaseHold(_)
         | Body::EndObservation(_)
         | Body::EndReport(_)
-        | Body::ReleaseClaim(_) => true,
+        | Body::ReleaseClaim(_)
+        | Body::SettleAdmission(_) => true,
         Body::Check(_)
         | Body::ReserveEffect(_)
         | Body::DeclareContactMade(_)
@@ -186,6 +191,8 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::ObserveOwner(_)
         | Body::LockTask(_)
         | Body::MakeCommitment(_)
+        | Body::Admit(_)
+        | Body::FindAdmission(_)
         | Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_)
@@ -216,6 +223,8 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         Reply::Declared(declared) => Some((declaration(*declared), KEPT_S)),
         Reply::Claim(claim) => Some((Stored::Claim(claim.clone()), KEPT_S)),
         Reply::Held(held) => Some((Stored::Held(held.clone()), KEPT_S)),
+        Reply::Admission(admission) => Some((Stored::Admission(admission.clone()), KEPT_S)),
+        Reply::Exhausted { next_allowed_at } => Some((Stored::Exhausted(*next_allowed_at), KEPT_S)),
         Reply::Observed => Some((Stored::Observed, KEPT_S)),
         Reply::Refused(refusal) => Some((Stored::Refused(*refusal), KEPT_S)),
         Reply::Erased(erased) => Some((Stored::Erased(erased.clone()), KEPT_S)),
@@ -225,7 +234,9 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         | Reply::Capacity
         | Reply::TooManyKeys
         | Reply::Undeclared(_)
+        | Reply::ClockSuspect
         | Reply::Found(_)
+        | Reply::FoundAdmission { .. }
         | Reply::Advice(_)
         | Reply::Shown(_)
         | Reply::HoldFound(_)
@@ -288,6 +299,10 @@ impl Stored {
             Self::Erased(erased) => Reply::Erased(erased.clone()),
             Self::Hold(hold) => Reply::Hold(hold.clone()),
             Self::Observed => Reply::ObservedAgain,
+            Self::Admission(admission) => Reply::Admission(admission.clone()),
+            Self::Exhausted(next_allowed_at) => Reply::Exhausted {
+                next_allowed_at: *next_allowed_at,
+            },
             Self::Refused(refusal) => Reply::Refused(*refusal),
         }
     }

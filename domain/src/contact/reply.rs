@@ -7,13 +7,14 @@
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
+use crate::contact::admission::AdmissionState;
 use crate::contact::claim::{ClaimKind, ClaimVia};
 use crate::contact::command::Direction;
 use crate::contact::directory::Target;
 use crate::contact::entity::ContactEntity;
 use crate::contact::erasure::Erased;
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
-use crate::contact::name::PurposeId;
+use crate::contact::name::{OperationId, PurposeId};
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::reports::Run;
@@ -62,11 +63,28 @@ pub enum Reply {
     Feed(u64),
     /// 409 with the refusal's code: somebody else has it.
     Held(Box<HeldReply>),
+    /// An admission as it is now: 201 when it was asked for, 200 when it was settled.
+    Admission(Box<AdmissionReply>),
+    /// Where an admission is; completes a settlement and never leaves the node.
+    FoundAdmission {
+        /// The entity its units are on.
+        target: Target,
+        /// Its operation.
+        operation: OperationId,
+    },
+    /// 409 `budget_exhausted`: the operation's budget does not have the units, but has them then.
+    Exhausted {
+        /// When they are free again.
+        next_allowed_at: Timestamp,
+    },
+    /// 503 `coordination_unavailable`: the clock cannot be trusted, and what is counted in a window
+    /// is not decided.
+    ClockSuspect,
     /// 409 with the refusal's code.
     Refused(Refusal),
     /// 409 `idempotency_conflict`: the key was used for another request.
     Conflict,
-    /// 404 `not_found`: no such effect.
+    /// 404 `not_found`: no such effect, claim or admission.
     NotFound,
     /// 503 `capacity`: memory is above its bound and nothing new is reserved.
     Capacity,
@@ -107,6 +125,10 @@ impl Reply {
             Self::Moved => ("moved", "none"),
             Self::Feed(_) => ("feed", "none"),
             Self::Held(held) => ("refused", held.refusal.slug()),
+            Self::Admission(admission) => ("admission", admission.state.slug()),
+            Self::FoundAdmission { .. } => ("found", "none"),
+            Self::Exhausted { .. } => ("refused", Refusal::BudgetExhausted.slug()),
+            Self::ClockSuspect => ("refused", "clock_suspect"),
             Self::Refused(refusal) => ("refused", refusal.slug()),
             Self::Conflict => ("refused", "idempotency_conflict"),
             Self::NotFound => ("refused", "not_found"),
@@ -134,6 +156,8 @@ pub enum Member {
     Source,
     /// `type`: of a commitment.
     Type,
+    /// `operation`: a paid one, with the scope it was asked for.
+    Operation,
 }
 
 impl Member {
@@ -148,6 +172,7 @@ impl Member {
             Self::Level => "level",
             Self::Source => "source",
             Self::Type => "type",
+            Self::Operation => "operation",
         }
     }
 }
@@ -456,4 +481,21 @@ pub struct ErasedReply {
     pub customer: KeyHash,
     /// What was taken, and when.
     pub erased: Erased,
+}
+
+/// An admission as it is now (§7).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AdmissionReply {
+    /// Its id.
+    pub admission_id: Id,
+    /// The operation's name.
+    pub operation: Text,
+    /// How it stands.
+    pub state: AdmissionState,
+    /// Units that count of it.
+    pub units: u32,
+    /// Until when its settlement is expected.
+    pub expires_at: Timestamp,
+    /// Units the budget has left after this; `None` when the rules have no such operation any more.
+    pub remaining: Option<u32>,
 }

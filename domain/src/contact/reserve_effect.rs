@@ -1,21 +1,41 @@
 //! Reserve an effect on its own (`POST /v1/coordination/effects`).
 //!
-//! Here: the route's answer to each standing of the key (`docs/spec/contact.md` §8). Not here: the
-//! transitions themselves (`effect`).
+//! Here: the route's answer to each standing of the key (`docs/spec/contact.md` §8), and the units of
+//! a call that costs (§7): reserved in the same decision, so there is never one without the other.
+//! Not here: the transitions themselves (`effect`), and how units count (`paid`).
 
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 
+use crate::contact::admission;
+use crate::contact::admit::{self, Draw};
 use crate::contact::command::{Command, ReserveEffect};
 use crate::contact::effect::{self, Effect, Standing};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
-use crate::contact::note::{Note, Noted};
+use crate::contact::name::OperationId;
+use crate::contact::note::{Fact, Facts, Note, Noted};
+use crate::contact::paid::space_budget_key;
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{EffectState, Reply};
 use crate::contact::{Contact, key};
-use crate::key::Kind;
+use crate::key::{EntityKey, Kind, SpaceId};
 use crate::machine::{Context, Decision, Entities};
+
+impl ReserveEffect {
+    /// The operation its units are drawn from, and its budget of the space; `None` when it draws
+    /// nothing.
+    fn draws(&self) -> Option<OperationId> {
+        let operation = self.draws_on.as_ref().filter(|_| self.cost_units > 0)?;
+        Some(OperationId::of(operation))
+    }
+
+    /// The entity its units are drawn from.
+    pub(super) fn budget_key(&self, space: SpaceId) -> Option<EntityKey> {
+        self.draws()
+            .map(|operation| space_budget_key(space, operation))
+    }
+}
 
 /// Decides a reservation.
 pub(super) fn decide(
@@ -30,6 +50,10 @@ pub(super) fn decide(
     match (effect::standing(known, now), known) {
         (Standing::Free { .. }, _) if context.full => Decision::read(Reply::Capacity),
         (Standing::Free { attempt }, _) => {
+            let spent = match spend(entities, command, reserve, context) {
+                Ok(spent) => spent,
+                Err(refused) => return *refused,
+            };
             let event = effect::reservation(
                 known,
                 reserve.effect,
@@ -40,14 +64,14 @@ pub(super) fn decide(
             );
             let mut reserved = known.copied().unwrap_or(Effect::EMPTY);
             reserved.reserve(&event);
-            Decision {
-                events: smallvec![(entity, Event::EffectReserved(event))],
-                ..noted(
-                    command,
-                    Reply::Effect(reserved.reply(true, now)),
-                    Noted::Accepted,
-                )
+            let reply = Reply::Effect(reserved.reply(true, now));
+            let mut decision = noted(command, reply, Noted::Accepted);
+            decision.events.push((entity, Event::EffectReserved(event)));
+            decision.events.extend(spent.event);
+            if let Some(note) = &mut decision.note {
+                note.facts = spent.facts;
             }
+            decision
         }
         (Standing::Held { state, .. }, Some(known)) if state != EffectState::Reserved => {
             // The caller must not act, and is told how the key stands.
@@ -62,6 +86,47 @@ pub(super) fn decide(
             noted(command, Reply::Refused(refusal), Noted::Refused(refusal))
         }
     }
+}
+
+/// What a call takes of a budget.
+struct Spent {
+    event: Option<(EntityKey, Event)>,
+    facts: Facts,
+}
+
+/// Takes the units of a call, or refuses it. An operation that newer rules dropped caps nothing.
+fn spend(
+    entities: &Entities<'_, ContactEntity>,
+    command: &Command,
+    reserve: &ReserveEffect,
+    context: &Context<'_, Policy>,
+) -> Result<Spent, Box<Decision<Contact>>> {
+    let cost = (reserve.cost_units > 0).then_some((Fact::Units, i64::from(reserve.cost_units)));
+    let budget = reserve.draws_on.as_deref();
+    let budget = budget.and_then(|operation| context.policy.paid_budget(operation));
+    let Some((operation, budget)) = reserve.draws().zip(budget) else {
+        return Ok(Spent {
+            event: None,
+            facts: cost.into_iter().collect(),
+        });
+    };
+    if context.clock_suspect {
+        return Err(Box::new(Decision::read(Reply::ClockSuspect)));
+    }
+    let entity = space_budget_key(command.space, operation);
+    let draw = Draw {
+        operation,
+        budget,
+        units: reserve.cost_units,
+    };
+    let judged = draw.judge(admission::meters(entities, &entity), context.now);
+    let (_, facts) =
+        judged.map_err(|(reply, facts)| Box::new(admit::refused(command, reply, facts)))?;
+    let event = admission::reservation(operation, budget, reserve.cost_units, context.now);
+    Ok(Spent {
+        event: Some((entity, Event::UnitsReserved(event))),
+        facts,
+    })
 }
 
 /// A decision about an effect that changes nothing.

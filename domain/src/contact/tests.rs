@@ -16,6 +16,8 @@ mod locks;
 mod mappings;
 mod models;
 mod order;
+mod paid;
+mod paid_model;
 mod policies;
 mod privacy;
 mod receipts;
@@ -212,7 +214,8 @@ impl World {
                 | ContactEntity::Directory(_)
                 | ContactEntity::Holds(_)
                 | ContactEntity::Feed(_)
-                | ContactEntity::Reports(_) => false,
+                | ContactEntity::Reports(_)
+                | ContactEntity::SpaceBudget(_) => false,
             };
             if let Some((_, known)) = self.entities.get(key)
                 && !has_claims(known)

@@ -111,6 +111,10 @@ whole_number! {
     CostUnits(u64): 0..=u64::MAX, "a whole number of at least 0", or 0
 }
 whole_number! {
+    /// Units of a paid operation.
+    Units(u32): 0..=1_000_000_000, "a whole number of units from 0 to 1000000000"
+}
+whole_number! {
     /// A day of the week, Monday first.
     Weekday(u8): 1..=7, "a whole number from 1 (Monday) to 7"
 }

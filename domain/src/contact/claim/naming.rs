@@ -48,6 +48,7 @@ pub(in crate::contact) fn events(
             until: named_at.plus_s(directory::KEPT_S),
             terms: None,
             erased: None,
+            admission: None,
         };
         events.push((row_key(command.space, id), Event::RowWritten(Box::new(row))));
     }

@@ -128,11 +128,12 @@ pub(super) struct GatewayDocument {
     pub(super) key_ref: String,
 }
 
-#[derive(Debug, Deserialize)]
+#[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct EffectsDocument {
     pub(super) effect_lease_s: Option<u32>,
     pub(super) effect_key_days: Option<Named<u32>>,
+    pub(super) paid_call_operation: Option<String>,
 }
 
 #[derive(Debug, Deserialize)]

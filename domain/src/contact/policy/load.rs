@@ -3,23 +3,25 @@
 //! Here and in `load/`: the rules between members and their bounds; a refusal names the member and
 //! the rule. Not here: the JSON shape (`document`). Who may call: whoever loads a space.
 
+mod effects;
 mod ownership;
+mod paid;
 mod purposes;
 
 use std::collections::BTreeMap;
 use std::fmt::Display;
 
-use crate::contact::command::EffectKind;
 use crate::contact::name::{GatewayId, ReasonId};
 use crate::contact::policy::document::{
-    Document, EffectsDocument, GatewayDocument, Named, PaidDocument, ReasonDocument,
-    SuppressionDocument,
+    Document, GatewayDocument, Named, ReasonDocument, SuppressionDocument,
 };
-use crate::contact::policy::{Gateway, PaidBudget, Policy, SuppressionReason};
+use crate::contact::policy::{Gateway, Policy, SuppressionReason};
 use crate::contact::suppression::CHANGES_KEPT_DAYS;
 use crate::contact::text::Text;
 
+use effects::load_effects;
 use ownership::{load_handoffs, load_ownership};
+use paid::load_paid;
 use purposes::{load_channels, load_purposes, standard_purposes, usual_channels};
 
 /// Keys of gateways by their reference without the `vault:` in front.
@@ -89,7 +91,8 @@ impl Policy {
         };
         let ownership = load_ownership(document.ownership)?;
         let (reasons, keep_changes_days) = load_suppression(document.suppression)?;
-        let (effect_lease_s, effect_key_days) = load_effects(document.effects)?;
+        let paid = load_paid(document.paid)?;
+        let effects = load_effects(document.effects, &paid)?;
         let handoffs = load_handoffs(document.handoffs, &ownership, &purposes, &reasons)?;
         Ok(Self {
             version,
@@ -97,12 +100,13 @@ impl Policy {
             channels,
             reasons,
             gateways: load_gateways(document.gateways, vault)?,
-            effect_lease_s,
-            effect_key_days,
+            effect_lease_s: effects.lease_s,
+            effect_key_days: effects.key_days,
             ownership,
             keep_changes_days,
             commitments: load_named("commitments", document.commitments, |_, rule| Ok(rule))?,
-            paid: load_named("paid", document.paid, load_paid)?,
+            paid,
+            paid_call_operation: effects.paid_call_operation,
             handoffs,
         })
     }
@@ -257,44 +261,4 @@ fn load_gateways(named: Option<Named<GatewayDocument>>, vault: &Vault) -> Loaded
         .collect();
     distinct("gateways", gateways.iter().map(|gateway| gateway.id.0))?;
     Ok(gateways)
-}
-
-fn load_effects(document: Option<EffectsDocument>) -> Loaded<(u32, [u16; EffectKind::ALL.len()])> {
-    let (lease, listed) = document.map_or((None, None), |document| {
-        (document.effect_lease_s, document.effect_key_days)
-    });
-    let lease = bounded(
-        "effects.effect_lease_s",
-        lease.unwrap_or(60),
-        1,
-        LEASE_S_MAX,
-    )?;
-    let mut key_days = [30, 365, 365, 3_650, 7, 90];
-    for (kind, value) in listed.map(|listed| listed.0).unwrap_or_default() {
-        let field = format!("effects.effect_key_days.{kind}");
-        let Some(place) = EffectKind::ALL
-            .iter()
-            .position(|known| known.name() == kind)
-        else {
-            return Err(refuse(field, "no such kind of effect"));
-        };
-        key_days[place] = days(&field, value)?;
-    }
-    Ok((lease, key_days))
-}
-
-fn load_paid(field: &str, document: PaidDocument) -> Loaded<PaidBudget> {
-    let units = bounded(
-        &format!("{field}.limit_units"),
-        document.limit_units,
-        1,
-        u32::MAX,
-    )?;
-    let ceiling = format!("{field}.call_ceiling");
-    Ok(PaidBudget {
-        scope: document.scope,
-        limit_units: units,
-        per_hours: hours(&format!("{field}.per_hours"), document.per_hours)?,
-        call_ceiling: bounded(&ceiling, document.call_ceiling, 1, units)?,
-    })
 }

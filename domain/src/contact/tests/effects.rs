@@ -136,7 +136,11 @@ fn e11_failed_opens_the_next_attempt_and_keeps_the_kind() {
             hash: hash("k"),
             kind,
         };
-        let body = Body::ReserveEffect(ReserveEffect { effect });
+        let body = Body::ReserveEffect(ReserveEffect {
+            effect,
+            cost_units: 0,
+            draws_on: None,
+        });
         command(AGENTS, Route::Effects, body)
     };
     world.effect(&of_kind(EffectKind::Filing));
@@ -330,16 +334,40 @@ fn the_whole_table_of_transitions() {
 }
 
 #[test]
-fn an_observation_names_no_attempt() {
+fn others_than_the_holder_need_not_name_the_attempt_but_name_no_other() {
+    for (by, from) in [
+        (SettledBy::Observation, EffectState::Reserved),
+        (SettledBy::Person, EffectState::UnknownOutcome),
+    ] {
+        let mut world = in_state(from);
+        let mut command = settle_by("k", 9, Done, by).sent_by(CRM);
+        assert_eq!(
+            world.run(&command),
+            Reply::Refused(Refusal::StaleAttempt),
+            "{by:?} means an attempt that is over"
+        );
+        if let Body::SettleEffect(settle) = &mut command.body {
+            settle.attempt = None;
+        }
+        assert_eq!(world.effect(&command).state, EffectState::Done, "{by:?}");
+    }
+}
+
+#[test]
+fn a_holder_that_names_no_attempt_settles_none() {
     let mut world = in_state(EffectState::Reserved);
-    let observed = settle_by("k", 9, Done, SettledBy::Observation).sent_by(CRM);
-    assert_eq!(world.effect(&observed).state, EffectState::Done);
+    let mut command = settle("k", 1, Done);
+    if let Body::SettleEffect(settle) = &mut command.body {
+        settle.attempt = None;
+    }
+    let refused = world.run(&command);
+    assert_eq!(refused, Reply::Refused(Refusal::StaleAttempt));
 }
 
 #[test]
 fn a_settlement_of_nothing_is_unknown_before_it_is_stale() {
     let request = SettleRequest {
-        attempt: 7,
+        attempt: Some(7),
         source: AGENTS,
         settlement: Done,
         by: SettledBy::Holder,

@@ -8,23 +8,26 @@ use smallvec::smallvec;
 
 use super::{claim_of, lock_of};
 use crate::contact::Contact;
+use crate::contact::admission::{Admission, AdmissionState};
 use crate::contact::claim::{Claim, ClaimKind};
 use crate::contact::command::{Direction, EffectKind, Route, Settlement};
 use crate::contact::commitment::{Commitment, CommitmentState, Score};
 use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::erasure::Erased;
 use crate::contact::event::{
-    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CustomerErased, EffectReserved,
-    EffectSettled, Event, HoldMarked, HoldReleased, MessageSeen, RunEnded, RunRequested,
-    SuppressionLifted, TokenSeen,
+    AdmissionSettled, ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CostMeasured,
+    CustomerErased, EffectReserved, EffectSettled, Event, HoldMarked, HoldReleased, MessageSeen,
+    RunEnded, RunRequested, SuppressionLifted, TokenSeen, UnitsCorrected, UnitsReserved,
 };
 use crate::contact::feed::Feed;
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
-use crate::contact::name::{AgentId, ChannelId, PurposeId, ReasonId, SourceId};
+use crate::contact::name::{AgentId, ChannelId, OperationId, PurposeId, ReasonId, SourceId};
 use crate::contact::note::{Fact, Mark, MessageNoted, Note, Noted};
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::receipt::{Receipt, Stored, StoredEffect};
-use crate::contact::reply::{ClaimReply, ClaimedRef, EffectReply, EffectState, HeldReply};
+use crate::contact::reply::{
+    AdmissionReply, ClaimReply, ClaimedRef, EffectReply, EffectState, HeldReply,
+};
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
 use crate::contact::window::Window;
@@ -102,6 +105,7 @@ fn events() -> Vec<Event> {
     events.extend(ownership());
     events.extend(privacy());
     events.extend(runs());
+    events.extend(paid());
     events
 }
 
@@ -117,6 +121,7 @@ fn ownership() -> Vec<Event> {
             until: at,
             terms: None,
             erased: None,
+            admission: None,
         })),
         Event::CommitmentMade(Box::new(Commitment {
             id: Text::from("a"),
@@ -164,6 +169,7 @@ fn privacy() -> Vec<Event> {
             until: at,
             terms: None,
             erased: Some(Box::new(erased)),
+            admission: None,
         })),
     ]
 }
@@ -178,6 +184,45 @@ fn runs() -> Vec<Event> {
             at,
             summary: Some(vec![7]),
         })),
+    ]
+}
+
+/// Admissions and their units.
+fn paid() -> Vec<Event> {
+    let at = Timestamp(1);
+    let admission = Admission {
+        operation: Text::from("search"),
+        at,
+        expires_at: Timestamp(2),
+        reserved: 6,
+        state: AdmissionState::Done { cost: 5 },
+    };
+    vec![
+        Event::RowWritten(Box::new(DirectoryRow {
+            target: Target::Space(KeyHash([0xcd; 16])),
+            until: at,
+            terms: None,
+            erased: None,
+            admission: Some(Box::new(admission)),
+        })),
+        Event::UnitsReserved(UnitsReserved {
+            operation: OperationId(5),
+            units: 4,
+            at,
+            keep_hours: 24,
+            limit: 9,
+        }),
+        Event::UnitsCorrected(UnitsCorrected {
+            operation: OperationId(5),
+            reserved_at: at,
+            from: 4,
+            to: 3,
+        }),
+        Event::AdmissionSettled(AdmissionSettled {
+            state: AdmissionState::Skipped,
+            at,
+        }),
+        Event::CostMeasured(CostMeasured { cost: 5, at }),
     ]
 }
 
@@ -224,6 +269,15 @@ fn outcomes() -> Vec<Event> {
             since: at,
             released_at: Some(at),
         }))),
+        receipt(Stored::Admission(Box::new(AdmissionReply {
+            admission_id: id,
+            operation: Text::from("search"),
+            state: AdmissionState::Failed,
+            units: 4,
+            expires_at: at,
+            remaining: Some(2),
+        }))),
+        receipt(Stored::Exhausted(at)),
     ]
 }
 
@@ -255,10 +309,12 @@ fn events_keep_their_bytes() {
         format!("08{FINGERPRINT}020307{ID}07016802016c02"),
         format!("08{FINGERPRINT}02030804016802"),
         format!("08{FINGERPRINT}02030a{ID}01{FINGERPRINT}020102"),
+        format!("08{FINGERPRINT}02030b{ID}067365617263680204020102"),
+        format!("08{FINGERPRINT}02030c02"),
         format!("09{CLAIM}"),
         format!("0a{LOCK}"),
         format!("0b{ID}02"),
-        format!("0c01{FINGERPRINT}020000"),
+        format!("0c01{FINGERPRINT}02000000"),
         "0d0161056f666665720106000002".to_owned(),
         "0e01610402".to_owned(),
         "1309".to_owned(),
@@ -266,9 +322,14 @@ fn events_keep_their_bytes() {
         "100102".to_owned(),
         format!("11{ID}02{FINGERPRINT}0200"),
         format!("12{ID}02"),
-        format!("0c00{FINGERPRINT}0200010203040506070809"),
+        format!("0c00{FINGERPRINT}020001020304050607080900"),
         format!("14{ID}1e02"),
         format!("15{ID}02010107"),
+        format!("0c02{FINGERPRINT}02000001067365617263680204060105"),
+        "160504021809".to_owned(),
+        "1705020403".to_owned(),
+        "180302".to_owned(),
+        "190502".to_owned(),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);
@@ -333,19 +394,21 @@ fn empty_entities_keep_their_bytes() {
         Kind::Holds,
         Kind::Feed,
         Kind::Reports,
+        Kind::SpaceBudget,
     ];
     let found = kinds.map(|kind| hex(&Contact::empty(kind)));
     let receipt = format!("03{}{}0003", "00".repeat(16), "ff".repeat(9) + "01");
-    let row = format!("0400{}{}0000", "00".repeat(16), "ff".repeat(9) + "01");
+    let row = format!("0400{}{}000000", "00".repeat(16), "ff".repeat(9) + "01");
     let wanted = [
         "0000000000000002",
-        "010000000000000000",
-        "02000000",
+        "01000000000000000000",
+        "0200000000",
         &receipt,
         &row,
         "050000",
         "0600",
         "070000",
+        "080000",
     ];
     assert_eq!(found, wanted);
 }

@@ -3,9 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::privacy::{forget, hold};
-use super::{HOUR_S, World, decided, is_check, through_postcard};
+use super::{HOUR_S, World, decided, is_check, paid, through_postcard};
 use crate::contact::Contact;
-use crate::contact::command::{Command, Settlement};
+use crate::contact::command::{AdmissionSettlement, Command, Settlement};
+use crate::contact::directory::Target;
 use crate::contact::event::Event;
 use crate::contact::fixture::{
     CONFORMANCE, check, claim_on, contact_made, declare_effect, hash, lift, lock, message, reserve,
@@ -18,6 +19,12 @@ use crate::contact::receipt::{Receipt, Stored};
 use crate::contact::reply::Reply;
 use crate::key::Kind;
 use crate::machine::Machine;
+
+/// Four of the ten units of customer `p`.
+fn registry_search(id: u8) -> Command {
+    let customer = Target::Customer(hash("p"));
+    paid::admit("registry_search", customer, Some(4), id)
+}
 
 /// One command of each kind that is answered with 2xx or 409, in an order that allows each.
 fn kept() -> Vec<Command> {
@@ -49,6 +56,10 @@ fn kept() -> Vec<Command> {
         lock("o", "t", "b").command(),
         forget("p", 1, &[]),
         hold(HoldTarget::Conversation(hash("talk")), 2),
+        registry_search(1),
+        registry_search(2),
+        registry_search(3),
+        paid::settle_admission(1, AdmissionSettlement::Skipped),
     ]
 }
 
@@ -221,11 +232,13 @@ fn an_outcome_is_at_most_64_bytes_and_a_checks_at_most_4_kib() {
             Stored::Held(_) => ("held", 1_100),
             Stored::Erased(_) => ("erased", 96),
             Stored::Hold(_) => ("hold", 96),
+            Stored::Admission(_) => ("admission", 128),
+            Stored::Exhausted(_) => ("exhausted", 64),
         };
         assert!(bytes <= most, "{kind}: {bytes}");
         seen.insert(kind);
     }
-    assert_eq!(seen.len(), 11, "{seen:?}");
+    assert_eq!(seen.len(), 13, "{seen:?}");
 }
 
 #[test]

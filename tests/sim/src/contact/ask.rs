@@ -243,13 +243,17 @@ impl Place {
             }
             1 => (
                 Route::Effects,
-                Body::ReserveEffect(ReserveEffect { effect }),
+                Body::ReserveEffect(ReserveEffect {
+                    effect,
+                    cost_units: 0,
+                    draws_on: None,
+                }),
             ),
             2 => {
                 let by = [SettledBy::Holder, SettledBy::Observation, SettledBy::Person];
                 let body = SettleEffect {
                     effect: effect.hash,
-                    attempt,
+                    attempt: Some(attempt),
                     settlement,
                     by: by[random.weighted(&[6, 1, 1])],
                 };

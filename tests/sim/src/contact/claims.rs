@@ -156,6 +156,7 @@ impl Naming {
                 until,
                 terms: None,
                 erased: None,
+                admission: None,
             };
             let event = Event::RowWritten(Box::new(row));
             changes.push(exactly(row_key(moment.space, self.id), event));

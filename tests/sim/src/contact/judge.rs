@@ -101,7 +101,7 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::DeclareEffect(body) => {
             let asked = Asked {
                 effect: body.effect,
-                attempt: body.attempt,
+                attempt: Some(body.attempt),
                 settlement: body.settlement,
                 by: SettledBy::Holder,
             };
@@ -142,7 +142,10 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::ReadReports(_)
         | Body::ForgetCustomer(_)
         | Body::PlaceHold(_)
-        | Body::ReleaseHold(_) => unreachable!("the workload has no such command"),
+        | Body::ReleaseHold(_)
+        | Body::Admit(_)
+        | Body::SettleAdmission(_)
+        | Body::FindAdmission(_) => unreachable!("the workload has no such command"),
     }
 }
 
@@ -215,7 +218,8 @@ fn reserve(moment: &Moment<'_>, source: SourceId, effect: KeyHash, kind: EffectK
 /// A settlement, by whichever way it came.
 struct Asked {
     effect: KeyHash,
-    attempt: u32,
+    /// The one that is named; only others than the holder may mean the current one.
+    attempt: Option<u32>,
     settlement: Settlement,
     by: SettledBy,
 }
@@ -230,7 +234,8 @@ fn settle(
     let held = moment.books.attempt(key, moment.record).ok_or(None)?;
     let state = held.at(moment.now).ok_or(None)?;
     let holder = asked.by == SettledBy::Holder;
-    if holder && (held.number != asked.attempt || held.source != source) {
+    let another = asked.attempt.is_some_and(|named| named != held.number);
+    if another || (holder && held.source != source) {
         return Err(Some(Refusal::StaleAttempt));
     }
     let to = asked.settlement;
