@@ -139,8 +139,7 @@ impl Machine for Contact {
             }
             Body::AddSuppression(AddSuppression { customer, .. })
             | Body::LiftSuppression(LiftSuppression { customer, .. }) => {
-                keys.push(named(Kind::Customer, *customer));
-                keys.push(feed_key(command.space));
+                keys.extend([named(Kind::Customer, *customer), feed_key(command.space)]);
             }
             Body::ReadFeed => keys.push(feed_key(command.space)),
             Body::ObserveMessage(observe) => keys.push(named(Kind::Customer, observe.customer)),

@@ -9,6 +9,7 @@ mod gone;
 mod harness;
 mod kills;
 mod linear;
+mod list;
 mod logs;
 mod ownership;
 mod pages;

@@ -1,4 +1,7 @@
-//! The suppression list as its readers follow it: rows S1 to S18, salts, cursors, people's entries.
+//! The suppression list as its readers follow it: rows S1 to S18, salts and cursors. In
+//! `suppressions/`: who may, and what is refused.
+
+mod refused;
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,14 +14,10 @@ use interlock_token::{canonical, decode_32, keyed_hash};
 use serde_json::{Value, json};
 
 use crate::client::Answered;
-use crate::node::{
-    DECLARE, KEY_A, KEY_ADMIN, KEY_B, KEY_C, KEY_OFF, KEY_OTHER, KEY_SECURITY, Node, check_with,
-    phone,
-};
+use crate::node::{DECLARE, KEY_A, KEY_ADMIN, KEY_B, KEY_OTHER, Node, check_with, phone};
 
 const LIST: &str = "/v1/suppressions";
 const SALT: &str = "/v1/suppressions/salt";
-const PEOPLE: &str = "/v1/operator/suppressions";
 const DAY_S: i64 = 86_400;
 
 /// What a client keeps: the rules of §15 and §4.5 as a reader's code has them.
@@ -421,66 +420,6 @@ fn a_reset_walk_goes_on_without_another_reset() {
 }
 
 #[test]
-fn what_is_no_cursor_or_limit_is_refused() {
-    let node = Node::start();
-    add(&node, "+5511944440014", &json!({"purpose": "any"}));
-    let cursor = next(&page(&node, KEY_A, None, 200).ok());
-    assert!(cursor.len() <= 200);
-    let refused = |key: &str, query: &str| {
-        let answer = node.get(&format!("{LIST}?{query}"), Some(key));
-        let problem = answer.problem(422, "invalid_input");
-        problem["detail"].as_str().unwrap().to_owned()
-    };
-    for query in [
-        "cursor=1",
-        "cursor=%00",
-        &format!("cursor={}", "A".repeat(201)),
-    ] {
-        assert!(refused(KEY_A, query).contains("`cursor`"), "{query}");
-    }
-    assert!(refused(KEY_B, &format!("cursor={cursor}")).contains("this source"));
-    assert!(refused(KEY_OTHER, &format!("cursor={cursor}")).contains("this source"));
-    let twice = format!("cursor={cursor}&cursor={cursor}");
-    assert!(refused(KEY_A, &twice).contains("once"));
-    for query in ["limit=0", "limit=201", "limit=x", "limit=", "limit=-1"] {
-        assert!(refused(KEY_A, query).contains("`limit`"), "{query}");
-    }
-    let whole = node.get(&format!("{LIST}?cursor="), Some(KEY_A)).ok();
-    assert_eq!(items(&whole).len(), 1, "an empty cursor is none");
-}
-
-#[test]
-fn who_may_read_the_list() {
-    let node = Node::start();
-    for path in [LIST, SALT] {
-        node.get(path, None).problem(401, "unauthenticated");
-        node.get(path, Some(KEY_C)).problem(403, "forbidden");
-        node.get(path, Some(KEY_OFF)).problem(404, "not_found");
-    }
-}
-
-#[test]
-fn a_list_that_is_not_whole_answers_nobody() {
-    let limits = interlock_api::limits::ApiLimits {
-        request_deadline_ms: 50,
-        ..interlock_api::limits::ApiLimits::default()
-    };
-    let node = Node::with(limits, true);
-    let list = node.world.list();
-    list.set_complete(false);
-    let answer = node.get(LIST, Some(KEY_A));
-    assert_eq!(answer.header("retry-after"), Some("1"));
-    answer.problem(503, "coordination_unavailable");
-    assert_eq!(
-        node.get(SALT, Some(KEY_A)).status,
-        200,
-        "the salt needs no list"
-    );
-    list.set_complete(true);
-    assert_eq!(node.get(LIST, Some(KEY_A)).status, 200);
-}
-
-#[test]
 fn a_renewal_that_is_over_reaches_who_knows_the_entry_without_end() {
     let node = Node::start();
     let value = "+5511944440015";
@@ -494,86 +433,23 @@ fn a_renewal_that_is_over_reaches_who_knows_the_entry_without_end() {
 }
 
 #[test]
-fn people_add_and_lift_their_own_entries() {
+fn s19_an_erased_customer_stays_in_the_list() {
     let node = Node::start();
-    let value = "+5511944440016";
-    let of = |action: &str, reason: Option<&str>| {
-        let mut body = json!({"action": action, "subject": phone(value), "purpose": "marketing"});
-        if let Some(reason) = reason {
-            body["reason"] = json!(reason);
-        }
-        body
-    };
-    let added = node.post_as(KEY_SECURITY, PEOPLE, &of("added", Some("complaint")));
-    assert_eq!(added.ok()["accepted"], true);
-    assert_eq!(
-        asked(&node, value, "marketing", "voice")["reasons"],
-        json!(["suppressed"])
-    );
-    assert_eq!(items(&page(&node, KEY_A, None, 200).ok()).len(), 1);
-    assert!(
-        !lift_as(&node, KEY_A, value, "marketing"),
-        "no source lifts it"
-    );
+    let value = "+5511944440018";
     add(&node, value, &json!({"purpose": "marketing"}));
-    assert_eq!(items(&page(&node, KEY_A, None, 200).ok()).len(), 2);
-    let lifted = node.post_as(KEY_SECURITY, PEOPLE, &of("lifted", None));
-    assert_eq!(lifted.ok()["accepted"], true);
-    assert_eq!(
-        asked(&node, value, "marketing", "voice")["decision"],
-        "deny"
+    let known = Copy::of(&node, KEY_A);
+    let erased = node.post_as(
+        KEY_ADMIN,
+        "/v1/forget",
+        &json!({"target": "handle", "handle": phone(value)}),
     );
-    let again = node.post_as(KEY_SECURITY, PEOPLE, &of("lifted", None));
-    assert_eq!(again.ok()["accepted"], false);
+    assert_eq!(erased.ok()["suppressions_kept"], 1);
+    for copy in [Copy::of(&node, KEY_A), known] {
+        assert!(!copy.may_contact(value, "marketing", "voice", node.world.now()));
+    }
+    // It is whole: a salt of another source still applies to it, and its own source still lifts it.
+    let other = Copy::of(&node, KEY_B);
+    assert!(!other.may_contact(value, "marketing", "voice", node.world.now()));
     assert!(lift_as(&node, KEY_A, value, "marketing"));
-    assert_eq!(
-        asked(&node, value, "marketing", "voice")["decision"],
-        "allow"
-    );
-}
-
-#[test]
-fn a_persons_request_is_refused_by_its_rules() {
-    let node = Node::start();
-    let value = "+5511944440017";
-    let good =
-        json!({"action": "added", "subject": phone(value), "purpose": "any", "reason": "opt_out"});
-    for key in [KEY_A, KEY_ADMIN] {
-        node.post_as(key, PEOPLE, &good).problem(403, "forbidden");
-    }
-    let window = json!({"from": "09:00", "to": "09:00", "tz": "UTC"});
-    let cases = [
-        ("reason", json!(null), "`reason`"),
-        ("reason", json!("because"), "`reason`"),
-        ("action", json!("lifted"), "`reason`"),
-        ("action", json!("removed"), "`action`"),
-        ("purpose", json!("unknown"), "`purpose`"),
-        (
-            "subject",
-            json!({"type": "system_id", "value": "42"}),
-            "`subject.type`",
-        ),
-        ("window", window, "`window.to`"),
-    ];
-    for (member, wrong, named) in cases {
-        let mut body = good.clone();
-        body[member] = wrong;
-        if body[member].is_null() {
-            body.as_object_mut().unwrap().remove(member);
-        }
-        let answer = node.post_as(KEY_SECURITY, PEOPLE, &body);
-        let problem = answer.problem(422, "invalid_input");
-        let detail = problem["detail"].as_str().unwrap();
-        assert!(
-            detail.contains(named) && !detail.contains(value),
-            "{detail}"
-        );
-    }
-    let keyed = |body: &Value| node.post_keyed(KEY_SECURITY, PEOPLE, "one key", body);
-    assert_eq!(keyed(&good).ok()["accepted"], true);
-    assert_eq!(keyed(&good).ok()["accepted"], true, "a repeat");
-    assert_eq!(items(&page(&node, KEY_A, None, 200).ok()).len(), 1);
-    let mut other = good;
-    other["purpose"] = json!("marketing");
-    keyed(&other).problem(409, "idempotency_conflict");
+    assert!(items(&page(&node, KEY_A, None, 200).ok()).is_empty());
 }

@@ -28,7 +28,7 @@ pub struct Erased {
     pub tokens: u32,
     /// Sealed terms of offers.
     pub terms: u32,
-    /// Suppressions, which stay.
+    /// Suppressions in force, which stay.
     pub suppressions_kept: u32,
 }
 
@@ -42,6 +42,8 @@ impl Erased {
     pub fn of(customer: Option<&Customer>, terms: u32, at: Timestamp) -> Self {
         let nothing = Customer::default();
         let known = customer.unwrap_or(&nothing);
+        let in_force = known.suppressions.iter();
+        let in_force = in_force.filter(|entry| entry.in_force(at));
         Self {
             at,
             contacts: count(&known.contacts),
@@ -50,7 +52,7 @@ impl Erased {
             messages: count(&known.messages),
             tokens: count(&known.tokens),
             terms,
-            suppressions_kept: count(&known.suppressions),
+            suppressions_kept: u32::try_from(in_force.count()).unwrap_or(u32::MAX),
         }
     }
 
