@@ -17,6 +17,7 @@ pub(crate) mod effects;
 pub(crate) mod forget;
 #[cfg(test)]
 mod golden;
+pub(crate) mod handoffs;
 pub(crate) mod identity;
 pub(crate) mod keyed;
 pub(crate) mod legal_holds;
@@ -26,7 +27,7 @@ pub(crate) mod offers;
 pub(crate) mod operator;
 pub(crate) mod ownership;
 pub(crate) mod people;
-pub(crate) mod planned;
+pub(crate) mod promises;
 pub(crate) mod refused;
 pub(crate) mod reports;
 pub(crate) mod show;

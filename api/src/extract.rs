@@ -168,17 +168,42 @@ pub fn administering(
     roles: &[Role],
 ) -> Result<Caller, Failure> {
     let caller = caller(request, directory)?;
-    if !roles.iter().any(|role| caller.key.acts_as(*role)) {
-        let names: Vec<String> = roles
-            .iter()
-            .map(|role| format!("`{}`", role.name()))
-            .collect();
-        let detail = format!(
-            "the key has none of the roles {}; use a key that has one",
-            names.join(", ")
-        );
-        return Err(Failure::new(Code::Forbidden, detail));
+    acting(&caller, roles)?;
+    take(request, &caller, 1)?;
+    Ok(caller)
+}
+
+/// Refuses a key that has none of the roles.
+fn acting(caller: &Caller, roles: &[Role]) -> Result<(), Failure> {
+    if roles.iter().any(|role| caller.key.acts_as(*role)) {
+        return Ok(());
     }
+    let names: Vec<String> = roles
+        .iter()
+        .map(|role| format!("`{}`", role.name()))
+        .collect();
+    let detail = format!(
+        "the key has none of the roles {}; use a key that has one",
+        names.join(", ")
+    );
+    Err(Failure::new(Code::Forbidden, detail))
+}
+
+/// Who sends a request to a route of people and feeds about a space that coordinates: a key with one
+/// of these roles, or with the role or the scope `admin`. It counts one command of the key's rate.
+///
+/// # Errors
+/// 401, 403, 404 or 429, in this order.
+pub fn operating(
+    request: &HttpRequest,
+    directory: &Directory,
+    roles: &[Role],
+) -> Result<Caller, Failure> {
+    let caller = caller(request, directory)?;
+    if !caller.key.has_scope(Scope::Admin) {
+        acting(&caller, roles)?;
+    }
+    has_coordination(&caller)?;
     take(request, &caller, 1)?;
     Ok(caller)
 }

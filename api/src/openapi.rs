@@ -1,16 +1,16 @@
 //! `GET /openapi.json`: the contract as a document (OpenAPI 3.1), made from the types that enforce it.
 //!
 //! Here: the document as a whole and its route. The operations are in the files of this folder, the
-//! schemas in `wire`. Routes that are not served yet are in it too, marked `x-interlock-planned`.
-//! `docs/openapi.json` is a copy, so that a change of the contract is seen in review; a test holds it
-//! to this one.
+//! schemas in `wire`. `docs/openapi.json` is a copy, so that a change of the contract is seen in
+//! review; a test holds it to this one.
 
 mod coordination;
+mod handoffs;
 mod node;
 mod operation;
+mod pages;
 mod paid;
 mod plane;
-mod planned;
 mod privacy;
 mod reports;
 mod suppressions;
@@ -104,11 +104,11 @@ fn build() -> OpenApi {
     let operations: Vec<Operation> = [
         coordination::all,
         paid::all,
+        handoffs::all,
         privacy::all,
         plane::all,
         reports::all,
         suppressions::all,
-        planned::all,
         node::all,
     ]
     .into_iter()
@@ -156,14 +156,11 @@ fn build() -> OpenApi {
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use interlock_wire::contact::check::CheckRequest;
     use interlock_wire::contact::claims::ClaimRequest;
     use interlock_wire::read;
 
     use super::*;
-    use crate::contact::planned::COORDINATE;
 
     /// Another reader's idea of OpenAPI 3.1: what it does not know would be gone after the way
     /// through its types.
@@ -212,24 +209,6 @@ mod tests {
         names.sort_unstable();
         names.dedup();
         assert_eq!(names.len(), count);
-    }
-
-    #[test]
-    fn what_is_planned_is_what_is_not_served() {
-        let whole: serde_json::Value = serde_json::from_str(&document().json).unwrap();
-        let paths = whole["paths"].as_object().unwrap();
-        let is_planned = |item: &serde_json::Value| {
-            let mut operations = item.as_object().unwrap().values();
-            operations.any(|operation| operation["x-interlock-planned"] == true)
-        };
-        let shown: BTreeSet<&str> = paths
-            .iter()
-            .filter(|(_, item)| is_planned(item))
-            .map(|(path, _)| path.as_str())
-            .collect();
-        let unserved = COORDINATE.iter().map(|(_, path)| *path);
-        let unserved: BTreeSet<&str> = unserved.collect();
-        assert_eq!(shown, unserved);
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! Sealing what is kept whole and shown to nobody: the terms of an offer, a suppressed destination.
+//! Sealing what is kept whole and in clear nowhere: the terms of an offer, a suppressed destination,
+//! the texts of a handoff.
 //!
 //! Here: XChaCha20-Poly1305 under a key derived from the space's secret, bound to what the text is
 //! of, so that a sealed text cannot be moved. Not here: secrets of the node (the root package).

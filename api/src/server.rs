@@ -15,8 +15,8 @@ use interlock_wire::problem::Code;
 use crate::analysis::runs;
 use crate::body_budget::BodyBudget;
 use crate::contact::{
-    admissions, awaiting, batch, check, claims, context, declare, effects, forget, legal_holds,
-    messages, operator, people, planned, reports, suppressions,
+    admissions, awaiting, batch, check, claims, context, declare, effects, forget, handoffs,
+    legal_holds, messages, operator, people, promises, reports, suppressions,
 };
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
@@ -131,6 +131,7 @@ where
     documents_of_spaces::<D>(config);
     counts::<D>(config);
     suppression_list::<D>(config);
+    handed_over::<D>(config);
     let mut add = |path: &str, route: actix_web::Route| {
         let resource = web::resource(path).route(route);
         config.service(resource.default_service(web::to(wrong_method)));
@@ -191,9 +192,6 @@ where
         "/v1/operator/effects/{effect_id}/settle",
         web::post().to(operator::settle::<D>),
     );
-    for (method, path) in planned::COORDINATE {
-        add(path, web::method(method).to(planned::coordinating::<D>));
-    }
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
         config.service(
@@ -220,6 +218,26 @@ where
     add(salt, web::get().to(suppressions::salt::<D>));
     let by_people = "/v1/operator/suppressions";
     add(by_people, web::post().to(people::post::<D>));
+}
+
+/// Handoffs, and what an operator's feed says of promises.
+fn handed_over<D>(config: &mut web::ServiceConfig)
+where
+    D: Decider,
+{
+    let mut add = |path: &str, route: actix_web::Route| {
+        let resource = web::resource(path).route(route);
+        config.service(resource.default_service(web::to(wrong_method)));
+    };
+    add("/v1/handoffs", web::post().to(handoffs::create::<D>));
+    let handoff = "/v1/handoffs/{handoff_id}";
+    add(handoff, web::get().to(handoffs::read::<D>));
+    let accept = format!("{handoff}/accept");
+    add(&accept, web::post().to(handoffs::accept::<D>));
+    let outcome = format!("{handoff}/outcome");
+    add(&outcome, web::post().to(handoffs::outcome::<D>));
+    let promises = "/v1/operator/promises";
+    add(promises, web::post().to(promises::post::<D>));
 }
 
 /// The configuration plane.

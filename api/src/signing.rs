@@ -214,6 +214,7 @@ pub(crate) fn uuid(space: SpaceId) -> String {
 }
 
 /// An id in its hyphenated form.
+/// An id as answers write it.
 pub(crate) fn hyphenated(id: &[u8; 16]) -> String {
     let mut out = Vec::with_capacity(36);
     interlock_wire::json::uuid(&mut out, id);

@@ -33,6 +33,7 @@ mod find_hold;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
 mod forget_customer;
+pub mod handoff;
 pub mod holdings;
 pub mod legal_hold;
 mod lift_suppression;
@@ -48,6 +49,7 @@ mod observe_owner;
 pub mod paid;
 mod place_hold;
 pub mod policy;
+pub mod promise;
 mod read_feed;
 mod read_reports;
 pub mod reason;
@@ -68,6 +70,7 @@ pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod text;
+mod turn_promise;
 pub mod window;
 
 use crate::contact::command::{
@@ -80,6 +83,8 @@ use crate::contact::effect::Effect;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
 use crate::contact::feed::{Feed, feed_key};
+use crate::contact::handoff::Handoff;
+use crate::contact::handoff::command::{FindHandoff, HandoffCommand};
 use crate::contact::legal_hold::{Holds, holds_key};
 use crate::contact::note::Note;
 use crate::contact::notice::Notice;
@@ -186,6 +191,8 @@ impl Machine for Contact {
             Body::RequestReport(_) | Body::EndReport(_) | Body::ReadReports(_) => {
                 keys.push(reports::reports_key(command.space));
             }
+            Body::Handoff(body) => keys.extend(body.keys(command.space)),
+            Body::TurnPromise(turn) => keys.push(named(Kind::Customer, turn.customer)),
         }
         keys
     }
@@ -209,16 +216,22 @@ impl Machine for Contact {
             });
         }
         let to_find = |place| place == ClaimPlace::ToFind;
-        let claim = if let Body::ReleaseClaim(release) = &command.body {
-            to_find(release.place).then_some(release.claim)
+        let claim = |claim| Body::FindClaim(FindClaim { claim });
+        let look_up = if let Body::ReleaseClaim(release) = &command.body {
+            to_find(release.place).then(|| claim(release.claim))
         } else if let Body::EndCommitment(end) = &command.body {
-            to_find(end.place).then_some(Id(end.row.0))
+            to_find(end.place).then(|| claim(Id(end.row.0)))
+        } else if let Body::Handoff(HandoffCommand::Close(close)) = &command.body {
+            let find = FindHandoff {
+                handoff: close.handoff,
+            };
+            to_find(close.place).then_some(Body::Handoff(HandoffCommand::Find(find)))
         } else {
             None
-        }?;
+        };
         Some(Command {
             receipt: None,
-            body: Body::FindClaim(FindClaim { claim }),
+            body: look_up?,
             ..command.clone()
         })
     }
@@ -246,6 +259,8 @@ impl Machine for Contact {
             release.place = found;
         } else if let Body::EndCommitment(end) = &mut command.body {
             end.place = found;
+        } else if let Body::Handoff(HandoffCommand::Close(close)) = &mut command.body {
+            close.place = found;
         }
         Ok(command)
     }
@@ -300,6 +315,8 @@ impl Machine for Contact {
             Body::RequestReport(body) => request_report::decide(entities, command, *body, context),
             Body::EndReport(body) => end_report::decide(entities, command, body, context.now),
             Body::ReadReports(body) => read_reports::decide(entities, command, *body),
+            Body::Handoff(body) => body.decide(entities, command, context),
+            Body::TurnPromise(body) => turn_promise::decide(entities, command, body, context),
         };
         receipt::keep(&mut decision, command, context.policy, context.now);
         decision
@@ -322,9 +339,7 @@ impl Machine for Contact {
             Kind::Feed => ContactEntity::Feed(Feed::default()),
             Kind::Reports => ContactEntity::Reports(Box::<Reports>::default()),
             Kind::SpaceBudget => ContactEntity::SpaceBudget(Box::<SpaceBudget>::default()),
-            Kind::Handoff => {
-                unreachable!("no command touches a {}", kind.name())
-            }
+            Kind::Handoff => ContactEntity::Handoff(Box::new(Handoff::empty())),
         }
     }
 
@@ -369,6 +384,9 @@ impl Machine for Contact {
             (ContactEntity::Feed(feed), Event::FeedMoved(moved)) => *feed = *moved,
             (ContactEntity::Reports(known), Event::RunRequested(event)) => known.request(event),
             (ContactEntity::Reports(known), Event::RunEnded(event)) => known.end(event),
+            (ContactEntity::Customer(known), Event::PromiseTurned(event)) => known.promise(event),
+            (ContactEntity::Handoff(known), Event::HandoffCreated(made)) => known.clone_from(made),
+            (ContactEntity::Handoff(known), Event::HandoffTurned(event)) => known.turn(event),
             (ContactEntity::Directory(row), Event::AdmissionSettled(event)) => {
                 row.settle(event.state);
             }
@@ -386,7 +404,8 @@ impl Machine for Contact {
                 | ContactEntity::Holds(_)
                 | ContactEntity::Feed(_)
                 | ContactEntity::Reports(_)
-                | ContactEntity::SpaceBudget(_),
+                | ContactEntity::SpaceBudget(_)
+                | ContactEntity::Handoff(_),
                 _,
             ) => unreachable!("an event of another kind of entity"),
         }
@@ -412,6 +431,7 @@ impl Machine for Contact {
             ContactEntity::Feed(_) => None,
             ContactEntity::Reports(reports) => reports.due(),
             ContactEntity::SpaceBudget(budget) => budget.due(),
+            ContactEntity::Handoff(handoff) => Some(handoff.due()),
         }
     }
 
@@ -428,6 +448,7 @@ impl Machine for Contact {
             ContactEntity::Customer(customer) => customer.check(),
             ContactEntity::Object(object) => object.check(),
             ContactEntity::Holds(holds) => holds.check(),
+            ContactEntity::Handoff(handoff) => handoff.check(),
             ContactEntity::Receipt(_) | ContactEntity::Directory(_) | ContactEntity::Feed(_) => {
                 Ok(())
             }
@@ -479,7 +500,9 @@ impl Machine for Contact {
             | Body::EndObservation(_)
             | Body::RequestReport(_)
             | Body::EndReport(_)
-            | Body::ReadReports(_) => None,
+            | Body::ReadReports(_)
+            | Body::Handoff(_)
+            | Body::TurnPromise(_) => None,
         }
     }
 
@@ -513,7 +536,8 @@ fn meters(entity: &mut ContactEntity) -> &mut Meters {
         | ContactEntity::Directory(_)
         | ContactEntity::Holds(_)
         | ContactEntity::Feed(_)
-        | ContactEntity::Reports(_) => {
+        | ContactEntity::Reports(_)
+        | ContactEntity::Handoff(_) => {
             unreachable!("units are counted on a customer, an object or the space")
         }
     }

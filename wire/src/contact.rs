@@ -14,6 +14,7 @@ pub mod keys;
 pub mod messages;
 pub mod operator;
 pub mod privacy;
+pub mod promises;
 pub mod reports;
 pub mod subject;
 pub mod suppressions;

@@ -159,6 +159,7 @@ fn answers_of_checks_are_written_as_shown() {
         suppressions: ["any"].into_iter().collect(),
         contact_budget: [budget()].into_iter().collect(),
         commitments_active: vec![commitment()],
+        promises_open: vec![promise()],
     };
     let response = ContextResponse {
         coordination: Some(block),

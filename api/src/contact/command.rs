@@ -53,9 +53,9 @@ pub(crate) fn check(
 ) -> Result<Body, Failure> {
     let policy = &caller.space.policy;
     let secret = caller.space.secret.prepared();
-    let effect = request.effect_key.as_ref().map(|key| EffectRef {
-        hash: key_hash(&identity::effect_id(secret, key)),
-        kind: effect_kind(request.effect_kind),
+    let effect = request.effect_key.as_ref().map(|key| {
+        let id = identity::effect_id(secret, key);
+        effect_ref(&id, request.effect_kind)
     });
     let subject = request.subject.as_ref();
     let object = request.object.as_ref();
@@ -92,11 +92,18 @@ pub(crate) fn reserve_effect(
         // More units than 32 bits hold are above every ceiling, and so is what stands for them.
         cost_units: u32::try_from(request.cost_units.0).unwrap_or(u32::MAX),
         draws_on,
-        effect: EffectRef {
-            hash: key_hash(effect_id),
-            kind: effect_kind(request.kind),
-        },
+        effect: effect_ref(effect_id, request.kind),
     })
+}
+
+fn effect_ref(id: &[u8; 32], kind: wire::EffectKind) -> EffectRef {
+    let mut rest = [0; 16];
+    rest.copy_from_slice(&id[16..]);
+    EffectRef {
+        hash: key_hash(id),
+        rest,
+        kind: effect_kind(kind),
+    }
 }
 
 /// `effects/{effect_id}/settle`.

@@ -69,6 +69,7 @@ fn block<'a>(advice: &'a AdviceReply, policy: &'a Policy) -> CoordinationBlock<'
             .filter_map(|view| Some((name(view.purpose)?, show::budget(view))))
             .collect(),
         commitments_active: show::commitments(&advice.commitments),
+        promises_open: show::promises(&advice.promises),
     }
 }
 

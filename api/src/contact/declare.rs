@@ -1,7 +1,7 @@
 //! `POST /v1/coordination/declare`.
 //!
-//! Here: the kinds this server takes. The contract has twelve; one that is not taken yet is refused
-//! by its name. Not here: what a claim needs (`ownership`).
+//! Here: the twelve kinds. Not here: what a claim needs (`ownership`), an offer (`offers`) or a word
+//! about a handoff (`handoffs`).
 
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
@@ -11,14 +11,14 @@ use interlock_domain::contact::reply::{DeclareReply, Reply};
 use interlock_domain::ids::Id;
 use interlock_wire::contact::declare::{
     CommitmentDecidedDetail, CommitmentMadeDetail, CommitmentWithdrawnDetail, ContactMadeDetail,
-    DeclareKind, DeclareRequest, DeclareResult, EffectDetail, LeaseDetail, ReleaseDetail,
-    SuppressionAddedDetail, SuppressionLiftedDetail, TaskLockDetail,
+    DeclareKind, DeclareRequest, DeclareResult, EffectDetail, HandoffDetail, LeaseDetail,
+    ReleaseDetail, SuppressionAddedDetail, SuppressionLiftedDetail, TaskLockDetail,
 };
 use interlock_wire::read::{self, Read};
 use serde::Serialize;
 
 use crate::contact::keyed::{Request, Wanted};
-use crate::contact::{ask, command, offers, ownership, refused};
+use crate::contact::{ask, command, handoffs, offers, ownership, refused};
 use crate::decider::Decider;
 use crate::directory::Caller;
 use crate::problem::Failure;
@@ -80,6 +80,7 @@ enum Detail<'a> {
     Made(CommitmentMadeDetail<'a>),
     Withdrawn(CommitmentWithdrawnDetail<'a>),
     Decided(CommitmentDecidedDetail<'a>),
+    Handoff(HandoffDetail<'a>),
 }
 
 /// Reads the detail by the declaration's kind.
@@ -147,17 +148,14 @@ fn detail<'a>(
             let wanted = offers::decided(caller, subject, &detail);
             (Detail::Decided(detail), wanted)
         }
-        DeclareKind::Handoff => return Err(not_taken(declared.kind)),
+        DeclareKind::Handoff => {
+            let detail = read_detail(declared)?;
+            let wanted = handoffs::declared(&detail);
+            (Detail::Handoff(detail), wanted)
+        }
     })
 }
 
 fn read_detail<'a, T: Read<'a>>(declared: &DeclareRequest<'a>) -> Result<T, Failure> {
     Ok(read::text_at(declared.detail.0.get(), Some("detail"))?)
-}
-
-fn not_taken(kind: DeclareKind) -> Failure {
-    let kind = kind.word();
-    Failure::invalid(format!(
-        "`kind` is `{kind}`, which this server does not take yet; handoffs are not built"
-    ))
 }

@@ -6,13 +6,15 @@
 
 use interlock_domain::contact::admission::AdmissionState;
 use interlock_domain::contact::claim::{ClaimKind, ClaimVia};
-use interlock_domain::contact::command::Direction;
+use interlock_domain::contact::command::{Direction, EffectKind};
 use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::fixture::policy;
+use interlock_domain::contact::handoff::{EffectSeen, Handoff, HandoffStatus, Package};
 use interlock_domain::contact::legal_hold::{HoldTarget, LegalHold};
 use interlock_domain::contact::name::{PurposeId, SourceId};
+use interlock_domain::contact::promise::Promise;
 use interlock_domain::contact::reason::{Reason, Refusal, Verdict};
-use interlock_domain::contact::receipt::{Receipt, Stored};
+use interlock_domain::contact::receipt::{HandoffRef, Receipt, Stored};
 use interlock_domain::contact::reply::{
     AdmissionReply, BudgetView, ChannelView, CheckReply, ClaimReply, ClaimedRef, CommitmentView,
     EffectReply, EffectState, EffectView, EffectViewState, ErasedReply, HeldReply, LockView,
@@ -23,6 +25,7 @@ use interlock_domain::ids::Id;
 use interlock_domain::key::KeyHash;
 use interlock_domain::time::Timestamp;
 
+use crate::contact::handoffs::{self, Texts};
 use crate::contact::{admissions, claims, declare, effects, forget, legal_holds, refused, show};
 use crate::limits::ApiLimits;
 
@@ -84,7 +87,49 @@ fn check() -> CheckReply {
         sign: false,
         signer: 3,
         names: vec![(PurposeId::of("gone"), Text::from("gone"))],
+        promises: vec![promise()],
     }
+}
+
+fn promise() -> Promise {
+    Promise {
+        id: Text::from("call 1"),
+        owner: Text::from("claims desk"),
+        due: Some(AT.plus_s(7_200)),
+    }
+}
+
+/// What a receipt of a handoff does not keep: the handoff, and its texts opened.
+fn handed_over() -> (Handoff, Texts<'static>) {
+    let handoff = Handoff {
+        customer: KeyHash([1; 16]),
+        target: Text::from("human_desk"),
+        created_at: AT,
+        expected_by: AT.plus_s(86_400),
+        state: HandoffStatus::Closed,
+        turned_at: AT.plus_s(60),
+        outcome: Some(Text::from("resolved")),
+        sealed: Vec::new(),
+        destination: Box::default(),
+        package: Package {
+            owner: check().owner,
+            commitments: check().commitments,
+            promises: vec![promise()],
+            suppressions: vec![Text::from("any")],
+            effects: vec![EffectSeen {
+                id: [5; 32],
+                kind: EffectKind::Filing,
+                state: EffectState::UnknownOutcome,
+            }],
+            vocabulary: vec![Text::from("resolved"), Text::from("callback")],
+        },
+    };
+    let texts = serde_json::json!({
+        "subject": {"type": "email", "value": "ana@example.com", "kind": "person"},
+        "from_agent": "closing", "level": "V2", "reason": "asked for a person",
+    });
+    let texts = serde_json::from_value(texts).expect("texts");
+    (handoff, texts)
 }
 
 /// One outcome of each kind, by name.
@@ -165,6 +210,14 @@ fn outcomes() -> Vec<(&'static str, Stored)> {
             })),
         ),
         ("exhausted", Stored::Exhausted(AT.plus_s(600))),
+        (
+            "handoff",
+            Stored::Handoff(Box::new(HandoffRef {
+                id: ID,
+                status: HandoffStatus::Closed,
+                outcome: Some(Text::from("resolved")),
+            })),
+        ),
     ]
 }
 
@@ -187,6 +240,11 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
         Reply::Claim(claim) => {
             claims::written(claim).write(&mut body);
             201
+        }
+        Reply::Handoff(shown) => {
+            let (handoff, texts) = handed_over();
+            handoffs::written(&mut body, shown, &handoff, &texts).expect("the contract's words");
+            200
         }
         Reply::Admission(admission) => {
             admissions::written(admission).write(&mut body);
@@ -222,7 +280,10 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
         | Reply::NotFound
         | Reply::Capacity
         | Reply::TooManyKeys
-        | Reply::Undeclared(_) => panic!("{reply:?} has no body of its own"),
+        | Reply::Undeclared(_)
+        | Reply::Past(_)
+        | Reply::Effects(_)
+        | Reply::EffectSeen(_) => panic!("{reply:?} has no body of its own"),
     };
     (status, body)
 }

@@ -71,7 +71,11 @@ impl<'r> Request<'r> {
         Self::of(caller, request, payload, state).await
     }
 
-    async fn of<D: Decider>(
+    /// The same for a caller who is known already.
+    ///
+    /// # Errors
+    /// The first thing that is wrong: key, body.
+    pub(crate) async fn of<D: Decider>(
         caller: Caller,
         request: &'r HttpRequest,
         payload: web::Payload,
@@ -139,6 +143,27 @@ impl<'r> Request<'r> {
     ) -> Result<Reply, Failure> {
         let command = command::of(&self.caller, noted, None, body);
         self.ask(state, command).await
+    }
+
+    /// Has reads decided that leave no receipt, in order, within the request's deadline.
+    pub(crate) async fn look_all<D: Decider>(
+        &self,
+        state: &AppState<D>,
+        noted: Route,
+        bodies: impl IntoIterator<Item = Body>,
+    ) -> Result<Vec<Reply>, Failure> {
+        let of = |body| command::of(&self.caller, noted, None, body);
+        let commands = bodies.into_iter().map(of).collect();
+        let deadline = state.limits.request_deadline_ms;
+        ask::all(
+            state,
+            &self.caller,
+            commands,
+            self.started,
+            deadline,
+            self.body.len(),
+        )
+        .await
     }
 
     /// Has the command decided, or answers what was answered to the same request before.

@@ -23,8 +23,8 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         ),
         Reply::NotFound => Failure::new(
             Code::NotFound,
-            "there is no effect, claim, admission or legal hold of this id, or it is forgotten; check the id \
-             in the path",
+            "there is no effect, claim, admission, handoff or legal hold of this id, or it is forgotten; check \
+             the id in the path",
         ),
         Reply::Held(held) => is_held(held),
         Reply::Exhausted { next_allowed_at } => exhausted(*next_allowed_at),
@@ -48,6 +48,10 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         )
         .retry_after(limits.retry_after_s),
         Reply::Undeclared(member) => undeclared(*member),
+        Reply::Past(member) => {
+            let member = member.name();
+            Failure::invalid(format!("`{member}` must be later than now"))
+        }
         // Another command's answer: a bug of ours.
         Reply::Check(_)
         | Reply::Effect(_)
@@ -67,7 +71,10 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         | Reply::Hold(_)
         | Reply::HoldFound(_)
         | Reply::Moved
-        | Reply::Feed(_) => broken(),
+        | Reply::Feed(_)
+        | Reply::Handoff(_)
+        | Reply::Effects(_)
+        | Reply::EffectSeen(_) => broken(),
     }
 }
 
@@ -111,8 +118,16 @@ fn refusal(why: Refusal) -> Failure {
         ),
         Refusal::TargetFull => Failure::new(
             Code::TargetFull,
-            "the target has as many live claims or locks as it may have; release some, or wait for \
-             one to end",
+            "the target has as many live claims or locks, open handoffs or promises as it may have; \
+             end some, or wait for one to end",
+        ),
+        Refusal::HandoffClosed => Failure::new(
+            Code::HandoffClosed,
+            "the handoff has an outcome already and keeps it; read it to see which",
+        ),
+        Refusal::HandoffExpired => Failure::new(
+            Code::HandoffExpired,
+            "the handoff's outcome was due before now, and it holds nobody any more; make a new one",
         ),
         Refusal::UnderLegalHold => Failure::new(
             Code::UnderLegalHold,
@@ -141,7 +156,9 @@ fn is_held(held: &HeldReply) -> Failure {
         | Refusal::UnderLegalHold
         | Refusal::HoldsFull
         | Refusal::OverCallCeiling
-        | Refusal::BudgetExhausted => "the target is held at this level or a stricter one",
+        | Refusal::BudgetExhausted
+        | Refusal::HandoffClosed
+        | Refusal::HandoffExpired => "the target is held at this level or a stricter one",
     };
     let holder = &*held.holder;
     let code = refusal(held.refusal).code;
@@ -171,6 +188,11 @@ pub(crate) fn undeclared(member: Member) -> Failure {
         Member::Operation => {
             "`operation` must be a paid operation the space declares, asked for with what its `scope` says"
         }
+        Member::Outcome => {
+            "`outcome` must be one of the outcomes the space declares for handoffs; the package's \
+             `outcome.vocabulary` lists those there were"
+        }
+        Member::ExpectedBy => "`expected_by` must be later than now",
         Member::Source => "`source` must be one of the space's ownership sources",
     })
 }

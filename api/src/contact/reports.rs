@@ -239,7 +239,7 @@ const fn claim_kind(kind: ClaimKind) -> WireClaimKind {
 
 const fn via(via: ClaimVia) -> wire::ClaimVia {
     match via {
-        ClaimVia::Declaration => wire::ClaimVia::Declaration,
+        ClaimVia::Declaration | ClaimVia::Handoff => wire::ClaimVia::Declaration,
         ClaimVia::Mapping => wire::ClaimVia::Mapping,
         ClaimVia::Worker => wire::ClaimVia::Worker,
     }

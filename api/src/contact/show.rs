@@ -3,10 +3,11 @@
 //! Here: borrowing, no copying: it runs for every check of every batch.
 
 use interlock_domain::contact::policy::Policy;
+use interlock_domain::contact::promise::Promise;
 use interlock_domain::contact::reason::Verdict;
 use interlock_domain::contact::reply::{BudgetView, CheckReply, CommitmentView, OwnerView};
 use interlock_wire::contact::check::{
-    ChannelState, CheckResult, CommitmentRef, ContactBudget, EffectStatus, Lock, Owner,
+    ChannelState, CheckResult, CommitmentRef, ContactBudget, EffectStatus, Lock, Owner, PromiseRef,
 };
 
 /// The answer to a check.
@@ -46,8 +47,7 @@ pub(crate) fn check<'a>(
             .collect(),
         contact_window_until: reply.contact_window_until.map(|until| until.0),
         commitments_active: commitments(&reply.commitments),
-        // A coordinator knows of no promises (`docs/spec/contact.md` §11).
-        promises_open: Vec::new(),
+        promises_open: promises(&reply.promises),
         contact_token: token,
     }
 }
@@ -94,6 +94,18 @@ pub(crate) fn commitments(commitments: &[CommitmentView]) -> Vec<CommitmentRef<'
             id: &commitment.id,
             r#type: &commitment.kind,
             valid_until: commitment.valid_until.map(|until| until.0),
+        })
+        .collect()
+}
+
+/// What the company owes the subject.
+pub(crate) fn promises(promises: &[Promise]) -> Vec<PromiseRef<'_>> {
+    promises
+        .iter()
+        .map(|promise| PromiseRef {
+            id: &promise.id,
+            owner: &promise.owner,
+            due: promise.due.map(|due| due.0),
         })
         .collect()
 }

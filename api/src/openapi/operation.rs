@@ -33,7 +33,6 @@ pub(super) struct Operation {
     method: HttpMethod,
     path: &'static str,
     about: String,
-    planned: bool,
     public: bool,
     /// What is said of each status of success.
     answers: BTreeMap<u16, Response>,
@@ -59,7 +58,6 @@ impl Operation {
             method,
             path,
             about: about.to_owned(),
-            planned: false,
             public: false,
             answers: BTreeMap::new(),
             problems: BTreeMap::new(),
@@ -87,14 +85,6 @@ impl Operation {
     pub(super) fn public(mut self) -> Self {
         self.public = true;
         self
-    }
-
-    /// A route that is not served yet.
-    pub(super) fn planned(mut self) -> Self {
-        self.planned = true;
-        self.about
-            .push_str(" Planned: until it is served, the route answers 404.");
-        self.problems(&[Code::NotFound])
     }
 
     /// A route whose repeats are told by their Idempotency-Key.
@@ -221,10 +211,6 @@ impl Operation {
         } else {
             inner.security(SecurityRequirement::new(BEARER, [""; 0]))
         };
-        if self.planned {
-            let planned = ExtensionsBuilder::new().add("x-interlock-planned", true);
-            inner = inner.extensions(Some(planned.build()));
-        }
         for (status, response) in self.answers {
             inner = inner.response(status.to_string(), response);
         }

@@ -7,7 +7,7 @@ use interlock_wire::shape::{self, Components, Shape};
 use interlock_wire::value::Days;
 
 use super::operation::Operation;
-use super::planned::paged;
+use super::pages::paged;
 
 pub(super) fn all(into: &mut Components) -> Vec<Operation> {
     let operations = reports(into).into_iter();

@@ -6,7 +6,7 @@ use interlock_wire::problem::Code;
 use interlock_wire::shape::{Components, Shape};
 
 use super::operation::Operation;
-use super::planned::paged;
+use super::pages::paged;
 
 pub(super) fn all(into: &mut Components) -> Vec<Operation> {
     let list = Operation::get(

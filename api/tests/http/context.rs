@@ -1,4 +1,4 @@
-//! Row A1 over HTTP: advice for a turn; and the routes that are not built yet.
+//! Row A1 over HTTP: advice for a turn.
 
 use serde_json::{Value, json};
 
@@ -80,7 +80,7 @@ fn a_read_without_the_block_needs_no_feature_and_a_bad_one_is_told() {
 }
 
 #[test]
-fn w1_a_route_that_is_not_built_yet_still_knows_its_callers() {
+fn w1_a_route_about_what_is_not_there_still_knows_its_callers() {
     let node = Node::start();
     let get = |key: &str, path: &str| node.get(path, Some(key));
     let handoff = "/v1/handoffs/some";

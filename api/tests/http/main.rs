@@ -22,6 +22,8 @@ mod effects;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod handoffs;
+#[cfg(test)]
 mod malformed;
 #[cfg(test)]
 mod messages;
@@ -37,6 +39,8 @@ mod operator;
 mod paid;
 #[cfg(test)]
 mod privacy;
+#[cfg(test)]
+mod promises;
 #[cfg(test)]
 mod rates;
 #[cfg(test)]

@@ -14,6 +14,7 @@ use crate::contact::directory::Target;
 use crate::contact::entity::ContactEntity;
 use crate::contact::name::{ChannelId, PurposeId};
 use crate::contact::policy::Policy;
+use crate::contact::promise::Promise;
 use crate::contact::reply::{AdviceReply, BudgetView, CommitmentView, Reply};
 use crate::machine::{Context, Decision, Entities};
 use crate::time::Timestamp;
@@ -38,6 +39,7 @@ pub(super) fn decide(
         suppressions: suppressions(customer, None, now),
         budgets,
         commitments: commitments(customer, now),
+        promises: promises(customer),
     })))
 }
 
@@ -88,4 +90,9 @@ pub(super) fn commitments(customer: Option<&Customer>, now: Timestamp) -> Vec<Co
             valid_until: commitment.until,
         })
         .collect()
+}
+
+/// What the company owes and has not kept.
+pub(super) fn promises(customer: Option<&Customer>) -> Vec<Promise> {
+    customer.map_or_else(Vec::new, |known| known.promises().to_vec())
 }

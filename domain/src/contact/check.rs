@@ -91,6 +91,7 @@ fn allowed(
     let id = context.ids.next(context.now);
     let mut reply = sight.reply(id, Verdict::Allow, sight.allow_reasons());
     let mut events = SmallVec::new();
+    let mut effect_id = None;
     if let (Some(wanted), Some(Standing::Free { attempt })) = (check.effect, sight.standing) {
         let reserved = effect::reservation(
             sight.effect,
@@ -100,6 +101,7 @@ fn allowed(
             context.policy,
             context.now,
         );
+        effect_id = Some(wanted.id());
         let entity = key(command.space, Kind::Effect, wanted.hash);
         events.push((entity, Event::EffectReserved(reserved)));
         reply.effect = Some(EffectView {
@@ -108,7 +110,7 @@ fn allowed(
         });
     }
     if let (Direction::Outbound, Some(customer)) = (check.direction, check.customer) {
-        let counted = count(sight, id, context.now);
+        let counted = count(sight, id, effect_id, context.now);
         let entity = key(command.space, Kind::Customer, customer);
         events.push((entity, Event::ContactCounted(counted)));
         sight.spend(&mut reply, counted.share);
@@ -120,7 +122,7 @@ fn allowed(
     answer(command, sight, reply, events)
 }
 
-fn count(sight: &Sight<'_>, id: Id, now: Timestamp) -> ContactCounted {
+fn count(sight: &Sight<'_>, id: Id, effect: Option<[u8; 32]>, now: Timestamp) -> ContactCounted {
     let keep = budget::keep(sight.purpose);
     let budget = sight.purpose.budget.as_ref();
     ContactCounted {
@@ -132,6 +134,7 @@ fn count(sight: &Sight<'_>, id: Id, now: Timestamp) -> ContactCounted {
         keep_hours: keep.hours,
         keep_newest: keep.newest,
         decided: true,
+        effect,
     }
 }
 

@@ -49,6 +49,9 @@ pub enum ClaimVia {
     Mapping,
     /// An ownership source reported it.
     Worker,
+    /// The hold of a handoff. To a client it is a declaration; nobody renews it or gives it back but
+    /// the handoff's outcome.
+    Handoff,
 }
 
 impl ClaimVia {
@@ -56,9 +59,18 @@ impl ClaimVia {
     #[must_use]
     pub const fn slug(self) -> &'static str {
         match self {
-            Self::Declaration => "declaration",
+            Self::Declaration | Self::Handoff => "declaration",
             Self::Mapping => "mapping",
             Self::Worker => "worker",
+        }
+    }
+
+    /// Whether a source outside says so.
+    #[must_use]
+    pub const fn is_observed(self) -> bool {
+        match self {
+            Self::Mapping | Self::Worker => true,
+            Self::Declaration | Self::Handoff => false,
         }
     }
 }

@@ -52,7 +52,9 @@ pub(super) fn decide(
         if context.full {
             return Decision::read(Reply::Capacity);
         }
-        let live = known.iter().filter(|claim| claim.is_live(now)).count();
+        // Holds of handoffs have a bound of their own.
+        let counts = |claim: &&Claim| claim.is_live(now) && claim.via != ClaimVia::Handoff;
+        let live = known.iter().filter(counts).count();
         if live >= CLAIMS_LIVE_MAX {
             let facts = smallvec![(Fact::Used, CLAIMS_LIVE_MAX.cast_signed() as i64)];
             return answer::refused(command, Refusal::TargetFull, facts);

@@ -15,10 +15,12 @@ use serde::{Deserialize, Serialize};
 
 use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
+use crate::contact::handoff::command::HandoffCommand;
 use crate::contact::legal_hold::HoldTarget;
 use crate::contact::name::{
     AgentId, ChannelId, GatewayId, IntentId, OperationId, PurposeId, ReasonId, SourceId, TaskId,
 };
+use crate::contact::promise::{Promise, PromiseState};
 use crate::contact::text::Text;
 use crate::contact::window::Window;
 use crate::ids::Id;
@@ -103,6 +105,10 @@ pub enum Body {
     EndReport(EndReport),
     /// A page of the shadow runs of a space (§18).
     ReadReports(ReadReports),
+    /// A customer is handed over, and what becomes of it (§16).
+    Handoff(HandoffCommand),
+    /// An operator's feed says how a promise stands (§11).
+    TurnPromise(TurnPromise),
 }
 
 /// The route a command came by (`docs/spec/contact.md` §21). Stored: append only.
@@ -146,6 +152,14 @@ pub enum Route {
     SettleAdmission,
     /// `POST /v1/operator/effects/{effect_id}/settle`.
     OperatorSettle,
+    /// `POST /v1/handoffs` and a read of one.
+    Handoffs,
+    /// `POST /v1/handoffs/{handoff_id}/accept`.
+    HandoffAccept,
+    /// `POST /v1/handoffs/{handoff_id}/outcome`.
+    HandoffOutcome,
+    /// `POST /v1/operator/promises`.
+    Promises,
 }
 
 /// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
@@ -236,8 +250,21 @@ pub enum SettledBy {
 pub struct EffectRef {
     /// The first 16 bytes of the effect id.
     pub hash: KeyHash,
+    /// The other 16 bytes of it.
+    pub rest: [u8; 16],
     /// Its kind, fixed by the first reservation.
     pub kind: EffectKind,
+}
+
+impl EffectRef {
+    /// The public id.
+    #[must_use]
+    pub fn id(self) -> [u8; 32] {
+        let mut id = [0; 32];
+        id[..16].copy_from_slice(&self.hash.0);
+        id[16..].copy_from_slice(&self.rest);
+        id
+    }
 }
 
 /// May this agent do this now?
@@ -509,4 +536,15 @@ pub enum AdmissionPlace {
 pub struct FindAdmission {
     /// Which admission.
     pub admission: Id,
+}
+
+/// How a promise stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TurnPromise {
+    /// To whom.
+    pub customer: KeyHash,
+    /// The promise; what is kept or withdrawn is found by its id alone.
+    pub promise: Promise,
+    /// How it stands from now on.
+    pub state: PromiseState,
 }

@@ -8,11 +8,12 @@ use serde::{Deserialize, Serialize};
 use crate::contact::claim::{self, Claim, check_epochs};
 use crate::contact::commitment::{self, Commitment};
 use crate::contact::event::{
-    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, MessageSeen, SuppressionLifted,
-    TokenSeen,
+    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, MessageSeen, PromiseTurned,
+    SuppressionLifted, TokenSeen,
 };
 use crate::contact::name::{ChannelId, PurposeId};
 use crate::contact::paid::Meters;
+use crate::contact::promise::{Promise, Promises};
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
 use crate::ids::Id;
@@ -40,6 +41,11 @@ pub struct Customer {
     pub legal_holds: u32,
     /// Units of paid operations drawn on the customer; few customers have any.
     pub paid: Option<Box<Meters>>,
+    /// The ids of the effects that allowed checks reserved for it, the newest last, at most
+    /// [`EFFECTS_KEPT`]. They go with the rest of it and keep nothing.
+    pub effects: Vec<[u8; 32]>,
+    /// What the company owes it.
+    pub promises: Option<Box<Promises>>,
 }
 
 /// How many contacts a customer under a legal hold keeps; the newest stay. 40 KiB, beside which the
@@ -51,6 +57,9 @@ pub const HELD_SUPPRESSIONS_MAX: usize = 256;
 
 /// How many named tokens a customer keeps.
 pub const TOKENS_KEPT: usize = 32;
+
+/// How many effects a customer keeps: as many as a handoff's package shows.
+pub const EFFECTS_KEPT: usize = 50;
 
 /// For how many hours a named token is kept; a token lives two minutes, a late declaration hours.
 const TOKEN_KEPT_HOURS: u16 = 24;
@@ -168,7 +177,16 @@ impl Customer {
         };
     }
 
+    /// What the company owes, the soonest due first.
+    #[must_use]
+    pub fn promises(&self) -> &[Promise] {
+        self.promises.as_ref().map_or(&[], |promises| &promises.0)
+    }
+
     pub(super) fn count(&mut self, event: &ContactCounted) {
+        if let Some(effect) = event.effect {
+            self.remember(effect);
+        }
         if !self.is_held() {
             self.contacts.retain(|contact| event.at < contact.until());
         }
@@ -219,6 +237,26 @@ impl Customer {
         }
         kept.reverse();
         self.contacts = kept;
+    }
+
+    fn remember(&mut self, effect: [u8; 32]) {
+        self.effects.retain(|known| *known != effect);
+        if self.effects.len() >= EFFECTS_KEPT {
+            self.effects.remove(0);
+        }
+        // As with contacts: most customers have one or two.
+        if self.effects.len() < 4 {
+            self.effects.reserve_exact(1);
+        }
+        self.effects.push(effect);
+    }
+
+    pub(super) fn promise(&mut self, event: &PromiseTurned) {
+        let promises = self.promises.get_or_insert_default();
+        promises.turn(event);
+        if promises.0.is_empty() {
+            self.promises = None;
+        }
     }
 
     pub(super) fn make(&mut self, event: &ContactMade) {
@@ -357,7 +395,7 @@ impl Customer {
     /// something has no end, or a legal hold is on it. What ends earlier goes with the next event, not with one of its own.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
-        if self.is_held() {
+        if self.is_held() || self.promises.is_some() {
             return None;
         }
         let mut last = Timestamp(i64::MIN);

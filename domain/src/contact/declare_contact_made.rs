@@ -65,6 +65,7 @@ pub(super) fn decide(
                 keep_hours: keep.hours,
                 keep_newest: keep.newest,
                 decided: false,
+                effect: None,
             };
             (id, Event::ContactCounted(counted))
         }

@@ -34,7 +34,7 @@ pub(super) fn decide(
     let known = view.entity.map_or(&[][..], ContactEntity::claims);
     let last = known
         .iter()
-        .filter(|claim| claim.via != ClaimVia::Declaration && claim.source == end.source)
+        .filter(|claim| claim.via.is_observed() && claim.source == end.source)
         .max_by_key(|claim| claim.epoch);
     let is_older = last.is_some_and(|last| observed_at < last.observed_at);
     // Without room, an end of nothing is not remembered: it would take room.

@@ -1,7 +1,7 @@
 //! The state of one entity, of any kind.
 //!
 //! Here: the enum and how an entity is taken out of it. Not here: what each kind is (`customer`,
-//! `object`, `effect`, `receipt`, `directory`, `legal_hold`, `reports`, `paid`).
+//! `object`, `effect`, `receipt`, `directory`, `legal_hold`, `reports`, `paid`, `handoff`).
 
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +10,7 @@ use crate::contact::customer::Customer;
 use crate::contact::directory::DirectoryRow;
 use crate::contact::effect::Effect;
 use crate::contact::feed::Feed;
+use crate::contact::handoff::Handoff;
 use crate::contact::legal_hold::Holds;
 use crate::contact::object::Object;
 use crate::contact::paid::{Meters, SpaceBudget};
@@ -38,6 +39,8 @@ pub enum ContactEntity {
     Reports(Box<Reports>),
     /// A space-wide budget.
     SpaceBudget(Box<SpaceBudget>),
+    /// A customer handed over.
+    Handoff(Box<Handoff>),
 }
 
 impl ContactEntity {
@@ -53,7 +56,8 @@ impl ContactEntity {
             | Self::Holds(_)
             | Self::Feed(_)
             | Self::Reports(_)
-            | Self::SpaceBudget(_) => None,
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => None,
         }
     }
 
@@ -69,7 +73,8 @@ impl ContactEntity {
             | Self::Holds(_)
             | Self::Feed(_)
             | Self::Reports(_)
-            | Self::SpaceBudget(_) => None,
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => None,
         }
     }
 
@@ -85,7 +90,8 @@ impl ContactEntity {
             | Self::Holds(_)
             | Self::Feed(_)
             | Self::Reports(_)
-            | Self::SpaceBudget(_) => None,
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => None,
         }
     }
 
@@ -101,7 +107,8 @@ impl ContactEntity {
             | Self::Holds(_)
             | Self::Feed(_)
             | Self::Reports(_)
-            | Self::SpaceBudget(_) => None,
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => None,
         }
     }
 
@@ -117,7 +124,8 @@ impl ContactEntity {
             | Self::Holds(_)
             | Self::Feed(_)
             | Self::Reports(_)
-            | Self::SpaceBudget(_) => None,
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => None,
         }
     }
 
@@ -133,7 +141,8 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Feed(_)
             | Self::Reports(_)
-            | Self::SpaceBudget(_) => None,
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => None,
         }
     }
 
@@ -149,7 +158,8 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Reports(_)
-            | Self::SpaceBudget(_) => None,
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => None,
         }
     }
 
@@ -165,6 +175,24 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => None,
+        }
+    }
+
+    /// The handoff, if it is one.
+    #[must_use]
+    pub fn as_handoff(&self) -> Option<&Handoff> {
+        match self {
+            Self::Handoff(handoff) => Some(handoff),
+            Self::Effect(_)
+            | Self::Customer(_)
+            | Self::Object(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_)
+            | Self::Feed(_)
+            | Self::Reports(_)
             | Self::SpaceBudget(_) => None,
         }
     }
@@ -181,7 +209,8 @@ impl ContactEntity {
             | Self::Holds(_)
             | Self::Feed(_)
             | Self::Reports(_)
-            | Self::SpaceBudget(_) => &[],
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => &[],
         }
     }
 
@@ -197,7 +226,8 @@ impl ContactEntity {
             | Self::Holds(_)
             | Self::Feed(_)
             | Self::Reports(_)
-            | Self::SpaceBudget(_) => &[],
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => &[],
         }
     }
 
@@ -213,7 +243,8 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Reports(_) => None,
+            | Self::Reports(_)
+            | Self::Handoff(_) => None,
         }
     }
 
@@ -229,7 +260,8 @@ impl ContactEntity {
             | Self::Directory(_)
             | Self::Holds(_)
             | Self::Feed(_)
-            | Self::Reports(_) => None,
+            | Self::Reports(_)
+            | Self::Handoff(_) => None,
         }
     }
 }

@@ -11,8 +11,10 @@ use crate::contact::command::{EffectKind, Settlement};
 use crate::contact::commitment::{Commitment, CommitmentState};
 use crate::contact::directory::DirectoryRow;
 use crate::contact::feed::Feed;
+use crate::contact::handoff::{Handoff, HandoffStatus};
 use crate::contact::legal_hold::LegalHold;
 use crate::contact::name::{ChannelId, OperationId, PurposeId, SourceId};
+use crate::contact::promise::{Promise, PromiseState};
 use crate::contact::receipt::Receipt;
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
@@ -74,6 +76,12 @@ pub enum Event {
     AdmissionSettled(AdmissionSettled),
     /// A call cost more than any before it.
     CostMeasured(CostMeasured),
+    /// A customer was handed over.
+    HandoffCreated(Box<Handoff>),
+    /// A handoff moved.
+    HandoffTurned(Box<HandoffTurned>),
+    /// A promise was told of.
+    PromiseTurned(Box<PromiseTurned>),
 }
 
 /// A customer was erased.
@@ -116,6 +124,17 @@ pub struct UnitsCorrected {
 pub struct AdmissionSettled {
     /// How it ended.
     pub state: AdmissionState,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// A handoff moved.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoffTurned {
+    /// Where it is from now on.
+    pub state: HandoffStatus,
+    /// How it ended.
+    pub outcome: Option<Text>,
     /// When.
     pub at: Timestamp,
 }
@@ -177,6 +196,17 @@ pub struct CostMeasured {
     /// What it cost, in units.
     pub cost: u32,
     /// When that was settled.
+    pub at: Timestamp,
+}
+
+/// A promise was told of.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct PromiseTurned {
+    /// The promise.
+    pub promise: Promise,
+    /// How it stands from now on.
+    pub state: PromiseState,
+    /// When.
     pub at: Timestamp,
 }
 
@@ -245,6 +275,8 @@ pub struct ContactCounted {
     pub keep_newest: u16,
     /// An `allow` reserved it; else it was declared without a decision held.
     pub decided: bool,
+    /// The id of the effect that was reserved with it.
+    pub effect: Option<[u8; 32]>,
 }
 
 /// A counted contact was declared made.

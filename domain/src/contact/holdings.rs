@@ -89,6 +89,10 @@ impl Holdings {
             ContactEntity::Effect(effect) => self.effect(effect, since, now),
             ContactEntity::Customer(customer) => self.customer(customer, policy, since, now),
             ContactEntity::Object(object) => self.locks(object, policy, now),
+            ContactEntity::Handoff(handoff) => {
+                let expired = handoff.is_expired(now) && since <= handoff.expected_by;
+                self.handoffs_expired += u64::from(expired);
+            }
             ContactEntity::Receipt(_)
             | ContactEntity::Directory(_)
             | ContactEntity::Holds(_)
@@ -116,7 +120,7 @@ impl Holdings {
             let row = OwnershipRow {
                 kind: claim.kind,
                 level: claim.level.clone(),
-                via: claim.via,
+                via: told(claim.via),
                 holder_kind: holder_kind(claim, policy),
             };
             self.hold(row, 1, std::iter::once(AgentId::of(&claim.holder)));
@@ -197,10 +201,19 @@ impl Holdings {
     }
 }
 
+/// The way as a client reads it: the hold of a handoff is a declaration like others.
+const fn told(via: ClaimVia) -> ClaimVia {
+    match via {
+        ClaimVia::Declaration | ClaimVia::Handoff => ClaimVia::Declaration,
+        ClaimVia::Mapping => ClaimVia::Mapping,
+        ClaimVia::Worker => ClaimVia::Worker,
+    }
+}
+
 /// What a claim's holder is: what its ownership source says of holders, else an agent.
 fn holder_kind(claim: &Claim, policy: &Policy) -> HolderKind {
     match claim.via {
-        ClaimVia::Declaration => HolderKind::Agent,
+        ClaimVia::Declaration | ClaimVia::Handoff => HolderKind::Agent,
         ClaimVia::Mapping | ClaimVia::Worker => policy
             .ownership_source(&claim.source)
             .map_or(HolderKind::System, |source| source.holder_kind),

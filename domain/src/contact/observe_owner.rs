@@ -4,7 +4,7 @@
 //! the target, unless it is older than that. Not here: which of several claims governs (`claim`).
 
 use crate::contact::Contact;
-use crate::contact::claim::{Claim, ClaimVia, answer, naming};
+use crate::contact::claim::{Claim, answer, naming};
 use crate::contact::claim_target::begun;
 use crate::contact::command::{Command, ObserveOwner};
 use crate::contact::entity::ContactEntity;
@@ -35,7 +35,7 @@ pub(super) fn decide(
     let known = view.entity.map_or(&[][..], ContactEntity::claims);
     let last = known
         .iter()
-        .filter(|claim| claim.via != ClaimVia::Declaration && claim.source == seen.source)
+        .filter(|claim| claim.via.is_observed() && claim.source == seen.source)
         .max_by_key(|claim| claim.epoch);
     if let Some(last) = last.filter(|last| observed_at < last.observed_at) {
         return answer::stands(command, last, Noted::NothingToChange);

@@ -231,7 +231,20 @@ pub struct Handoffs {
     /// Outcomes there are.
     pub vocabulary: Vec<Text>,
     /// What an outcome suppresses.
-    pub suppressions: Vec<(Text, PurposeId, ReasonId)>,
+    pub suppressions: Vec<OutcomeSuppression>,
+}
+
+/// What an outcome suppresses (§16).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutcomeSuppression {
+    /// The outcome.
+    pub outcome: Text,
+    /// For which purpose; [`PurposeId::ANY`] for every one.
+    pub purpose: PurposeId,
+    /// Why.
+    pub reason: ReasonId,
+    /// On which channel; `None` for every one.
+    pub channel: Option<ChannelId>,
 }
 
 impl Versioned for Policy {

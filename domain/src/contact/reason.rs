@@ -119,7 +119,7 @@ pub enum Refusal {
     TaskLocked = 4,
     /// The epoch is not the claim's current one.
     StaleEpoch = 5,
-    /// The target has as many live claims or locks as it may have.
+    /// The target has as many live claims, locks, open handoffs or promises as it may have.
     TargetFull = 6,
     /// Another customer's offer has this id.
     IdTaken = 7,
@@ -131,11 +131,15 @@ pub enum Refusal {
     OverCallCeiling = 10,
     /// The budget of the operation does not have the units.
     BudgetExhausted = 11,
+    /// The handoff has another outcome, or one already.
+    HandoffClosed = 12,
+    /// The handoff's outcome did not come in time.
+    HandoffExpired = 13,
 }
 
 impl Refusal {
     /// All refusals, in the order of their numbers.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 14] = [
         Self::EffectInFlight,
         Self::StaleAttempt,
         Self::InvalidTransition,
@@ -148,6 +152,8 @@ impl Refusal {
         Self::HoldsFull,
         Self::OverCallCeiling,
         Self::BudgetExhausted,
+        Self::HandoffClosed,
+        Self::HandoffExpired,
     ];
 
     /// The problem's code.
@@ -166,6 +172,8 @@ impl Refusal {
             Self::HoldsFull => "legal_holds_full",
             Self::OverCallCeiling => "over_call_ceiling",
             Self::BudgetExhausted => "budget_exhausted",
+            Self::HandoffClosed => "handoff_closed",
+            Self::HandoffExpired => "handoff_expired",
         }
     }
 }

@@ -62,7 +62,9 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
         | Body::NoteMessage(_)
         | Body::RequestReport(_)
         | Body::EndReport(_)
-        | Body::ReadReports(_) => Ok(()),
+        | Body::ReadReports(_)
+        | Body::Handoff(_)
+        | Body::TurnPromise(_) => Ok(()),
     }
 }
 

@@ -8,13 +8,14 @@ use serde::{Deserialize, Serialize};
 use crate::contact::command::{Body, Command, ReceiptRef};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
+use crate::contact::handoff::HandoffStatus;
 use crate::contact::legal_hold::LegalHold;
 use crate::contact::name::{PurposeId, SourceId};
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{
     AdmissionReply, CheckReply, ClaimReply, ClaimedRef, DeclareReply, EffectReply, EffectState,
-    ErasedReply, HeldReply, Reply,
+    ErasedReply, HandoffReply, HeldReply, Reply,
 };
 use crate::contact::text::Text;
 use crate::contact::{Contact, key};
@@ -85,6 +86,19 @@ pub enum Stored {
     Admission(Box<AdmissionReply>),
     /// A budget without the units, and when it has them.
     Exhausted(Timestamp),
+    /// A handoff as it was; what never changes of it is with the handoff.
+    Handoff(Box<HandoffRef>),
+}
+
+/// A handoff's answer, but for what its entity keeps. The longest outcome has 40 bytes.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoffRef {
+    /// Which.
+    pub id: Id,
+    /// Where it was.
+    pub status: HandoffStatus,
+    /// How it had ended.
+    pub outcome: Option<Text>,
 }
 
 /// An effect's answer in 24 bytes: receipts are many.
@@ -201,7 +215,9 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::ReadFeed
         | Body::NoteMessage(_)
         | Body::RequestReport(_)
-        | Body::ReadReports(_) => false,
+        | Body::ReadReports(_)
+        | Body::TurnPromise(_) => false,
+        Body::Handoff(ref body) => body.frees(),
     };
     !frees && entities.get(&entity(command, receipt)).is_none()
 }
@@ -225,6 +241,14 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         Reply::Held(held) => Some((Stored::Held(held.clone()), KEPT_S)),
         Reply::Admission(admission) => Some((Stored::Admission(admission.clone()), KEPT_S)),
         Reply::Exhausted { next_allowed_at } => Some((Stored::Exhausted(*next_allowed_at), KEPT_S)),
+        Reply::Handoff(handoff) => {
+            let kept = HandoffRef {
+                id: handoff.id,
+                status: handoff.status,
+                outcome: handoff.outcome.clone(),
+            };
+            Some((Stored::Handoff(Box::new(kept)), KEPT_S))
+        }
         Reply::Observed => Some((Stored::Observed, KEPT_S)),
         Reply::Refused(refusal) => Some((Stored::Refused(*refusal), KEPT_S)),
         Reply::Erased(erased) => Some((Stored::Erased(erased.clone()), KEPT_S)),
@@ -245,7 +269,10 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         | Reply::ObservedAgain
         | Reply::RunAsked(_)
         | Reply::RunEnded
-        | Reply::Runs(_) => None,
+        | Reply::Runs(_)
+        | Reply::Past(_)
+        | Reply::Effects(_)
+        | Reply::EffectSeen(_) => None,
     }
 }
 
@@ -298,6 +325,12 @@ impl Stored {
             Self::Held(held) => Reply::Held(held.clone()),
             Self::Erased(erased) => Reply::Erased(erased.clone()),
             Self::Hold(hold) => Reply::Hold(hold.clone()),
+            Self::Handoff(kept) => Reply::Handoff(Box::new(HandoffReply {
+                id: kept.id,
+                status: kept.status,
+                outcome: kept.outcome.clone(),
+                handoff: None,
+            })),
             Self::Observed => Reply::ObservedAgain,
             Self::Admission(admission) => Reply::Admission(admission.clone()),
             Self::Exhausted(next_allowed_at) => Reply::Exhausted {

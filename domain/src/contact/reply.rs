@@ -9,13 +9,15 @@ use smallvec::SmallVec;
 
 use crate::contact::admission::AdmissionState;
 use crate::contact::claim::{ClaimKind, ClaimVia};
-use crate::contact::command::Direction;
+use crate::contact::command::{Direction, EffectKind};
 use crate::contact::directory::Target;
 use crate::contact::entity::ContactEntity;
 use crate::contact::erasure::Erased;
+use crate::contact::handoff::{Handoff, HandoffStatus};
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
 use crate::contact::name::{OperationId, PurposeId};
 use crate::contact::policy::Policy;
+use crate::contact::promise::Promise;
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::reports::Run;
 use crate::contact::text::Text;
@@ -92,6 +94,14 @@ pub enum Reply {
     TooManyKeys,
     /// 422 `invalid_input`: a newer policy no longer declares the name of this member.
     Undeclared(Member),
+    /// 422 `invalid_input`: the instant in this member has passed.
+    Past(Member),
+    /// A handoff: 201 when it was made, else 200.
+    Handoff(Box<HandoffReply>),
+    /// Ids of effects, the newest first; completes a handoff and never leaves the node.
+    Effects(Vec<[u8; 32]>),
+    /// An effect as a package shows it, if it does; never leaves the node.
+    EffectSeen(Option<EffectSight>),
 }
 
 impl Reply {
@@ -135,6 +145,10 @@ impl Reply {
             Self::Capacity => ("refused", "capacity"),
             Self::TooManyKeys => ("refused", "too_many_keys"),
             Self::Undeclared(member) => ("undeclared", member.name()),
+            Self::Past(member) => ("past", member.name()),
+            Self::Handoff(handoff) => ("handoff", handoff.status.slug()),
+            Self::Effects(_) => ("effects", "none"),
+            Self::EffectSeen(_) => ("effect_seen", "none"),
         }
     }
 }
@@ -158,6 +172,10 @@ pub enum Member {
     Type,
     /// `operation`: a paid one, with the scope it was asked for.
     Operation,
+    /// `outcome`: of a handoff.
+    Outcome,
+    /// `expected_by`: of a handoff.
+    ExpectedBy,
 }
 
 impl Member {
@@ -173,6 +191,8 @@ impl Member {
             Self::Source => "source",
             Self::Type => "type",
             Self::Operation => "operation",
+            Self::Outcome => "outcome",
+            Self::ExpectedBy => "expected_by",
         }
     }
 }
@@ -215,6 +235,8 @@ pub struct CheckReply {
     pub signer: u32,
     /// Texts of the purposes above, only in a repeated answer; see [`Self::name`].
     pub names: Vec<(PurposeId, Text)>,
+    /// What the company owes the subject.
+    pub promises: Vec<Promise>,
 }
 
 impl CheckReply {
@@ -343,6 +365,44 @@ pub struct AdviceReply {
     pub budgets: SmallVec<[BudgetView; 4]>,
     /// What was offered to the subject and holds.
     pub commitments: Vec<CommitmentView>,
+    /// What the company owes the subject.
+    pub promises: Vec<Promise>,
+}
+
+/// A handoff as it is (Appendix A, Handoff).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HandoffReply {
+    /// Its id.
+    pub id: Id,
+    /// Where it is.
+    pub status: HandoffStatus,
+    /// How it ended.
+    pub outcome: Option<Text>,
+    /// The handoff, for what never changes of it; `None` in a repeated answer, which is completed by
+    /// a read.
+    pub handoff: Option<Handoff>,
+}
+
+impl HandoffReply {
+    /// Of a handoff at `now`.
+    #[must_use]
+    pub fn of(id: Id, handoff: &Handoff, now: Timestamp) -> Self {
+        Self {
+            id,
+            status: handoff.status(now),
+            outcome: handoff.outcome.clone(),
+            handoff: Some(handoff.clone()),
+        }
+    }
+}
+
+/// An effect as a package shows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EffectSight {
+    /// What it is.
+    pub kind: EffectKind,
+    /// Its state; never [`EffectState::Failed`].
+    pub state: EffectState,
 }
 
 /// An effect as it is now (Appendix A, Effect).

@@ -10,6 +10,7 @@ mod commitments;
 mod degraded;
 mod effects;
 mod golden;
+mod handoffs;
 mod inbound;
 mod laws;
 mod locks;
@@ -20,6 +21,7 @@ mod paid;
 mod paid_model;
 mod policies;
 mod privacy;
+mod promises;
 mod receipts;
 mod reports;
 mod shadow;
@@ -215,7 +217,8 @@ impl World {
                 | ContactEntity::Holds(_)
                 | ContactEntity::Feed(_)
                 | ContactEntity::Reports(_)
-                | ContactEntity::SpaceBudget(_) => false,
+                | ContactEntity::SpaceBudget(_)
+                | ContactEntity::Handoff(_) => false,
             };
             if let Some((_, known)) = self.entities.get(key)
                 && !has_claims(known)

@@ -6,7 +6,7 @@
 use smallvec::SmallVec;
 
 use crate::answer::answer;
-use crate::contact::check::{CommitmentRef, ContactBudget, Owner};
+use crate::contact::check::{CommitmentRef, ContactBudget, Owner, PromiseRef};
 use crate::contact::subject::{Handle, ObjectRef};
 use crate::json::Object;
 use crate::read::{self, Refusal};
@@ -91,6 +91,8 @@ answer! {
         contact_budget: charted SmallVec<[(&'a str, ContactBudget); 4]> as ContactBudget,
         /// What holds for the subject.
         commitments_active: present Vec<CommitmentRef<'a>> as CommitmentRef<'_>,
+        /// What the company owes the subject.
+        promises_open: listed Vec<PromiseRef<'a>> as PromiseRef<'_>,
     }
 }
 

@@ -154,6 +154,7 @@ impl<'a> Sight<'a> {
             budgets: self.budgets(),
             suppressions: advise::suppressions(self.customer, self.check.channel, self.now),
             commitments: advise::commitments(self.customer, self.now),
+            promises: advise::promises(self.customer),
             ..bare(self.check, id, self.now)
         }
     }
@@ -232,5 +233,6 @@ pub(super) fn bare(check: &Check, id: Id, now: Timestamp) -> CheckReply {
         sign: false,
         signer: check.signer,
         names: Vec::new(),
+        promises: Vec::new(),
     }
 }

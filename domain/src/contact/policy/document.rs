@@ -165,6 +165,7 @@ pub(super) struct OutcomeDocument {
 pub(super) struct SuppressDocument {
     pub(super) purpose: String,
     pub(super) reason: String,
+    pub(super) channel: Option<String>,
 }
 
 /// A JSON object with free names, in the order of the names; a name given twice is refused, where

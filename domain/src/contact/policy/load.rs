@@ -93,7 +93,11 @@ impl Policy {
         let (reasons, keep_changes_days) = load_suppression(document.suppression)?;
         let paid = load_paid(document.paid)?;
         let effects = load_effects(document.effects, &paid)?;
-        let handoffs = load_handoffs(document.handoffs, &ownership, &purposes, &reasons)?;
+        let handoffs = load_handoffs(
+            document.handoffs,
+            &ownership,
+            (&purposes, &channels, &reasons),
+        )?;
         Ok(Self {
             version,
             purposes,

@@ -134,6 +134,7 @@ fn e11_failed_opens_the_next_attempt_and_keeps_the_kind() {
     let of_kind = |kind| {
         let effect = EffectRef {
             hash: hash("k"),
+            rest: [0; 16],
             kind,
         };
         let body = Body::ReserveEffect(ReserveEffect {
@@ -245,6 +246,7 @@ fn e17_a_forgotten_key_begins_with_a_kind_of_its_own() {
     let mut asked = check();
     asked.effect = Some(EffectRef {
         hash: hash("k"),
+        rest: [0; 16],
         kind: EffectKind::Filing,
     });
     assert_eq!(world.check(asked).effect, none(1));
@@ -382,6 +384,7 @@ fn a_check_of_another_kind_keeps_the_first_kind_through_attempts() {
     let mut asked = check();
     asked.effect = Some(EffectRef {
         hash: hash("k"),
+        rest: [0; 16],
         kind: EffectKind::PaidCall,
     });
     assert_eq!(world.check(asked).effect, none(2));

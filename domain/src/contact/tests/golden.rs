@@ -16,17 +16,20 @@ use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::erasure::Erased;
 use crate::contact::event::{
     AdmissionSettled, ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CostMeasured,
-    CustomerErased, EffectReserved, EffectSettled, Event, HoldMarked, HoldReleased, MessageSeen,
-    RunEnded, RunRequested, SuppressionLifted, TokenSeen, UnitsCorrected, UnitsReserved,
+    CustomerErased, EffectReserved, EffectSettled, Event, HandoffTurned, HoldMarked, HoldReleased,
+    MessageSeen, PromiseTurned, RunEnded, RunRequested, SuppressionLifted, TokenSeen,
+    UnitsCorrected, UnitsReserved,
 };
 use crate::contact::feed::Feed;
+use crate::contact::handoff::{EffectSeen, Handoff, HandoffStatus, Package};
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
 use crate::contact::name::{AgentId, ChannelId, OperationId, PurposeId, ReasonId, SourceId};
 use crate::contact::note::{Fact, Mark, MessageNoted, Note, Noted};
+use crate::contact::promise::{Promise, PromiseState};
 use crate::contact::reason::{Reason, Refusal, Verdict};
-use crate::contact::receipt::{Receipt, Stored, StoredEffect};
+use crate::contact::receipt::{HandoffRef, Receipt, Stored, StoredEffect};
 use crate::contact::reply::{
-    AdmissionReply, ClaimReply, ClaimedRef, EffectReply, EffectState, HeldReply,
+    AdmissionReply, ClaimReply, ClaimedRef, CommitmentView, EffectReply, EffectState, HeldReply,
 };
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
@@ -68,6 +71,7 @@ fn events() -> Vec<Event> {
             keep_hours: 24,
             keep_newest: 32,
             decided: true,
+            effect: Some([0xee; 32]),
         }),
         Event::ContactMade(ContactMade { id, at }),
         Event::TokenSeen(TokenSeen {
@@ -106,7 +110,58 @@ fn events() -> Vec<Event> {
     events.extend(privacy());
     events.extend(runs());
     events.extend(paid());
+    events.extend(handoffs());
     events
+}
+
+/// Handoffs and promises.
+fn handoffs() -> Vec<Event> {
+    let at = Timestamp(1);
+    let promise = Promise {
+        id: Text::from("p"),
+        owner: Text::from("o"),
+        due: Some(at),
+    };
+    let package = Package {
+        owner: Some(golden_claim().view()),
+        commitments: vec![CommitmentView {
+            id: Text::from("a"),
+            kind: Text::from("offer"),
+            valid_until: None,
+        }],
+        promises: vec![promise.clone()],
+        suppressions: vec![Text::from("any")],
+        effects: vec![EffectSeen {
+            id: [0xee; 32],
+            kind: EffectKind::Filing,
+            state: EffectState::Done,
+        }],
+        vocabulary: vec![Text::from("done")],
+    };
+    vec![
+        Event::HandoffCreated(Box::new(Handoff {
+            customer: KeyHash([0xcd; 16]),
+            target: Text::from("t"),
+            created_at: at,
+            expected_by: Timestamp(2),
+            state: HandoffStatus::Created,
+            turned_at: at,
+            outcome: None,
+            sealed: vec![9],
+            destination: Box::from([8]),
+            package,
+        })),
+        Event::HandoffTurned(Box::new(HandoffTurned {
+            state: HandoffStatus::Closed,
+            outcome: Some(Text::from("done")),
+            at,
+        })),
+        Event::PromiseTurned(Box::new(PromiseTurned {
+            promise,
+            state: PromiseState::Withdrawn,
+            at,
+        })),
+    ]
 }
 
 /// Claims, locks, rows and offers.
@@ -278,6 +333,11 @@ fn outcomes() -> Vec<Event> {
             remaining: Some(2),
         }))),
         receipt(Stored::Exhausted(at)),
+        receipt(Stored::Handoff(Box::new(HandoffRef {
+            id,
+            status: HandoffStatus::Closed,
+            outcome: Some(Text::from("done")),
+        }))),
     ]
 }
 
@@ -286,6 +346,10 @@ const CLAIM: &str = "010101010101010101010101010101010001610c6167656e745f6163746
 const LOCK: &str = "0707070707070707070707070707070701680174066167656e74738098f2f99a\
                     6780d2a9fd9a67070c6167656e745f6163746976658098f2f99a678098f2f99a67";
 const ANY_ON_SMS: &str = "03616e790103736d73";
+const EFFECT: &str = "eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee";
+const PACKAGE: &str = "10161000c6167656e745f616374697665066167656e747300020601010161056f66\
+                       66657200010170016f01020103616e7901eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee\
+                       eeeeeeeeeeeeeeeeeeeeeeeeeeeeeeee03010104646f6e65";
 const ID: &str = "abababababababababababababababab";
 const FINGERPRINT: &str = "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
 
@@ -294,7 +358,7 @@ fn events_keep_their_bytes() {
     let wanted = [
         "000502030204".to_owned(),
         "0102021e".to_owned(),
-        format!("02{ID}0501060702182001"),
+        format!("02{ID}050106070218200101{EFFECT}"),
         format!("03{ID}02"),
         format!("04{ID}0201"),
         format!("05{ID}0300000802010401a80ae8020103555443090102{ANY_ON_SMS}02efef"),
@@ -311,6 +375,7 @@ fn events_keep_their_bytes() {
         format!("08{FINGERPRINT}02030a{ID}01{FINGERPRINT}020102"),
         format!("08{FINGERPRINT}02030b{ID}067365617263680204020102"),
         format!("08{FINGERPRINT}02030c02"),
+        format!("08{FINGERPRINT}02030d{ID}020104646f6e65"),
         format!("09{CLAIM}"),
         format!("0a{LOCK}"),
         format!("0b{ID}02"),
@@ -330,6 +395,9 @@ fn events_keep_their_bytes() {
         "1705020403".to_owned(),
         "180302".to_owned(),
         "190502".to_owned(),
+        format!("1a{FINGERPRINT}01740204000200010901080{PACKAGE}"),
+        "1b020104646f6e6502".to_owned(),
+        "1c0170016f01020202".to_owned(),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);
@@ -395,13 +463,20 @@ fn empty_entities_keep_their_bytes() {
         Kind::Feed,
         Kind::Reports,
         Kind::SpaceBudget,
+        Kind::Handoff,
     ];
     let found = kinds.map(|kind| hex(&Contact::empty(kind)));
-    let receipt = format!("03{}{}0003", "00".repeat(16), "ff".repeat(9) + "01");
-    let row = format!("0400{}{}000000", "00".repeat(16), "ff".repeat(9) + "01");
+    let never = "ff".repeat(9) + "01";
+    let receipt = format!("03{}{never}0003", "00".repeat(16));
+    let row = format!("0400{}{never}000000", "00".repeat(16));
+    let handoff = format!(
+        "09{}00{never}{never}00{never}000000{}",
+        "00".repeat(16),
+        "00".repeat(6)
+    );
     let wanted = [
         "0000000000000002",
-        "01000000000000000000",
+        "010000000000000000000000",
         "0200000000",
         &receipt,
         &row,
@@ -409,6 +484,7 @@ fn empty_entities_keep_their_bytes() {
         "0600",
         "070000",
         "080000",
+        &handoff,
     ];
     assert_eq!(found, wanted);
 }

@@ -8,11 +8,13 @@ use crate::contact::command::{Command, Route, Settlement};
 use crate::contact::customer::{Contact as Counted, ContactState, Customer};
 use crate::contact::entity::ContactEntity;
 use crate::contact::fixture::{
-    check, contact_made, declare_effect, lift, message, reserve, settle, suppress,
+    check, contact_made, declare_effect, hand_over, lift, message, promise, reserve, settle,
+    suppress,
 };
 use crate::contact::name::PurposeId;
 use crate::contact::note::Noted;
 use crate::contact::object::Object;
+use crate::contact::promise::PromiseState;
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::ids::Id;
 use crate::key::Kind;
@@ -34,6 +36,8 @@ fn every() -> Vec<Command> {
         suppress("p", "any").command(),
         lift("p", "any", None),
         message("p", "whatsapp", NOON),
+        hand_over("p", "h", "desk").command(),
+        promise("p", "call back", None, PromiseState::Open),
     ]
 }
 

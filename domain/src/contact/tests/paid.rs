@@ -68,6 +68,7 @@ pub(super) fn settle_admission(id: u8, settlement: AdmissionSettlement) -> Comma
 
 fn paid_call(key: &str, cost_units: u32) -> Command {
     let effect = EffectRef {
+        rest: [0; 16],
         hash: hash(key),
         kind: EffectKind::PaidCall,
     };

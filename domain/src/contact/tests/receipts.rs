@@ -5,15 +5,16 @@ use std::collections::BTreeSet;
 use super::privacy::{forget, hold};
 use super::{HOUR_S, World, decided, is_check, paid, through_postcard};
 use crate::contact::Contact;
-use crate::contact::command::{AdmissionSettlement, Command, Settlement};
+use crate::contact::command::{AdmissionSettlement, Command, Route, Settlement};
 use crate::contact::directory::Target;
 use crate::contact::event::Event;
 use crate::contact::fixture::{
-    CONFORMANCE, check, claim_on, contact_made, declare_effect, hash, lift, lock, message, reserve,
-    settle, suppress, vault,
+    CONFORMANCE, accept, check, claim_on, close, contact_made, declare_effect, hand_over, hash,
+    lift, lock, message, promise, reserve, settle, suppress, vault,
 };
 use crate::contact::legal_hold::HoldTarget;
 use crate::contact::policy::Policy;
+use crate::contact::promise::PromiseState;
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::receipt::{Receipt, Stored};
 use crate::contact::reply::Reply;
@@ -60,6 +61,11 @@ fn kept() -> Vec<Command> {
         registry_search(2),
         registry_search(3),
         paid::settle_admission(1, AdmissionSettlement::Skipped),
+        hand_over("p", "h", "desk").command(),
+        accept(Route::HandoffAccept, "h"),
+        close(Route::HandoffOutcome, "h", Some("opt_out")),
+        close(Route::HandoffOutcome, "h", Some("resolved")),
+        promise("p", "call back", None, PromiseState::Open),
     ]
 }
 
@@ -95,6 +101,10 @@ fn without_names(mut reply: Reply) -> Reply {
     }
     if reply == Reply::ObservedAgain {
         return Reply::Observed;
+    }
+    // The edge reads what never changes of a handoff from the handoff.
+    if let Reply::Handoff(handoff) = &mut reply {
+        handoff.handoff = None;
     }
     reply
 }
@@ -234,11 +244,12 @@ fn an_outcome_is_at_most_64_bytes_and_a_checks_at_most_4_kib() {
             Stored::Hold(_) => ("hold", 96),
             Stored::Admission(_) => ("admission", 128),
             Stored::Exhausted(_) => ("exhausted", 64),
+            Stored::Handoff(_) => ("handoff", 96),
         };
         assert!(bytes <= most, "{kind}: {bytes}");
         seen.insert(kind);
     }
-    assert_eq!(seen.len(), 13, "{seen:?}");
+    assert_eq!(seen.len(), 14, "{seen:?}");
 }
 
 #[test]

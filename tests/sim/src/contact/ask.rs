@@ -227,6 +227,7 @@ impl Place {
         };
         let effect = EffectRef {
             hash: random.pick(&self.effects),
+            rest: [0; 16],
             kind: random.pick(&EffectKind::ALL),
         };
         let attempt = self.attempts.get(&effect.hash).copied().unwrap_or(1);

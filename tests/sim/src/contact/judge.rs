@@ -132,6 +132,8 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::Advise(_)
         | Body::Show(_)
         | Body::FindHold(_)
+        | Body::Handoff(_)
+        | Body::TurnPromise(_)
         | Body::MakeCommitment(_)
         | Body::EndCommitment(_)
         | Body::ReadFeed => unreachable!("they leave no record"),

@@ -1,12 +1,15 @@
 //! Ownership, and the handoffs that hold by it.
 
 use crate::contact::name::PurposeId;
-use crate::contact::policy::document::{HandoffsDocument, MappingDocument, OwnershipDocument};
+use crate::contact::policy::document::{
+    HandoffsDocument, MappingDocument, OwnershipDocument, SuppressDocument,
+};
 use crate::contact::policy::load::{
     LEASE_S_MAX, Loaded, NAMES_MAX, bounded, load_named, name, refuse,
 };
 use crate::contact::policy::{
-    Handoffs, Mapping, MappingEffect, Ownership, OwnershipSource, Purpose, SuppressionReason,
+    Channel, Handoffs, Mapping, MappingEffect, OutcomeSuppression, Ownership, OwnershipSource,
+    Purpose, SuppressionReason,
 };
 use crate::contact::text::Text;
 
@@ -119,8 +122,7 @@ fn load_mapping(
 pub(super) fn load_handoffs(
     document: Option<HandoffsDocument>,
     ownership: &Ownership,
-    purposes: &[Purpose],
-    reasons: &[SuppressionReason],
+    names: Declared<'_>,
 ) -> Loaded<Handoffs> {
     let document = document.unwrap_or(HandoffsDocument {
         level: None,
@@ -154,15 +156,7 @@ pub(super) fn load_handoffs(
         let Some(suppress) = document.suppress else {
             continue;
         };
-        let purpose = match suppress.purpose.as_str() {
-            "any" => Some(PurposeId::ANY),
-            listed => find(purposes, |known| &*known.name == listed).map(|known| known.id),
-        };
-        let purpose = purpose
-            .ok_or_else(|| refuse(format!("{field}.suppress.purpose"), "is not declared"))?;
-        let reason = find(reasons, |known| *known.name == *suppress.reason)
-            .ok_or_else(|| refuse(format!("{field}.suppress.reason"), "is not declared"))?;
-        suppressions.push((outcome, purpose, reason.id));
+        suppressions.push(load_suppress(outcome, &field, &suppress, names)?);
     }
     let wait = document.wait_s.unwrap_or(86_400);
     Ok(Handoffs {
@@ -170,6 +164,33 @@ pub(super) fn load_handoffs(
         wait_s: bounded("handoffs.wait_s", wait, 1, HANDOFF_WAIT_S_MAX)?,
         vocabulary,
         suppressions,
+    })
+}
+
+/// Declared purposes, channels and reasons.
+type Declared<'a> = (&'a [Purpose], &'a [Channel], &'a [SuppressionReason]);
+
+fn load_suppress(
+    outcome: Text,
+    field: &str,
+    suppress: &SuppressDocument,
+    (purposes, channels, reasons): Declared<'_>,
+) -> Loaded<OutcomeSuppression> {
+    let undeclared = |member: &str| refuse(format!("{field}.suppress.{member}"), "is not declared");
+    let purpose = match suppress.purpose.as_str() {
+        "any" => Some(PurposeId::ANY),
+        listed => find(purposes, |known| &*known.name == listed).map(|known| known.id),
+    };
+    let reason = find(reasons, |known| *known.name == *suppress.reason);
+    let channel = suppress.channel.as_deref().map(|listed| {
+        let known = find(channels, |known| &*known.name == listed);
+        known.ok_or_else(|| undeclared("channel"))
+    });
+    Ok(OutcomeSuppression {
+        outcome,
+        purpose: purpose.ok_or_else(|| undeclared("purpose"))?,
+        reason: reason.ok_or_else(|| undeclared("reason"))?.id,
+        channel: channel.transpose()?.map(|known| known.id),
     })
 }
 

@@ -1,27 +1,19 @@
-//! The operations of coordination that are not served yet.
+//! The operations of handoffs, and the promises of an operator's feed.
 
 use interlock_wire::contact::handoffs::{Handoff, HandoffCreate, HandoffOutcome};
+use interlock_wire::contact::promises::{Promise, PromiseTold};
 use interlock_wire::problem::Code;
-use interlock_wire::shape::{self, Components, Shape};
-use interlock_wire::value::{Cursor, Limit};
+use interlock_wire::shape::{Components, Shape};
 
 use super::operation::Operation;
 
 pub(super) fn all(into: &mut Components) -> Vec<Operation> {
-    let operations = handoffs(into);
-    operations
-        .into_iter()
-        .map(Operation::coordinating)
-        .map(Operation::planned)
-        .collect()
-}
-
-fn handoffs(into: &mut Components) -> Vec<Operation> {
     let one = "/v1/handoffs/{handoff_id}";
     let accept = "/v1/handoffs/{handoff_id}/accept";
     let outcome = "/v1/handoffs/{handoff_id}/outcome";
     let id = "The handoff.";
-    vec![
+    let ended = [Code::HandoffClosed, Code::HandoffExpired];
+    let operations = vec![
         Operation::post(
             "/v1/handoffs",
             "create_handoff",
@@ -30,7 +22,7 @@ fn handoffs(into: &mut Components) -> Vec<Operation> {
         .repeatable(true)
         .takes(HandoffCreate::shape(into), None)
         .answers(201, "The handoff with its package.", Handoff::shape(into))
-        .problems(&[Code::Capacity]),
+        .problems(&[Code::TargetFull, Code::Capacity]),
         Operation::get(one, "read_handoff", "A handoff as it is now.")
             .in_path("handoff_id", id)
             .answers(200, "The handoff.", Handoff::shape(into))
@@ -43,7 +35,9 @@ fn handoffs(into: &mut Components) -> Vec<Operation> {
         .in_path("handoff_id", id)
         .repeatable(true)
         .answers(200, "The handoff.", Handoff::shape(into))
-        .problems(&[Code::HandoffClosed, Code::HandoffExpired]),
+        .problems(&ended)
+        .problems(&[Code::NotReadable, Code::RequestTimeout, Code::TooLarge])
+        .problems(&[Code::UnsupportedMediaType, Code::Capacity]),
         Operation::post(
             outcome,
             "handoff_outcome",
@@ -54,20 +48,19 @@ fn handoffs(into: &mut Components) -> Vec<Operation> {
         .repeatable(true)
         .takes(HandoffOutcome::shape(into), None)
         .answers(200, "The handoff.", Handoff::shape(into))
-        .problems(&[Code::HandoffClosed, Code::HandoffExpired]),
-    ]
-}
-
-/// Where a page starts and how long it may be.
-pub(super) fn paged(operation: Operation, limit: u32, into: &mut Components) -> Operation {
-    let cursor = Cursor::shape(into);
-    let limits = shape::with_default(Limit::shape(into), limit.into());
-    operation
-        .in_query(
-            "cursor",
-            "The `next_cursor` of the page before.",
-            false,
-            cursor,
+        .problems(&ended)
+        .problems(&[Code::Capacity]),
+        Operation::post(
+            "/v1/operator/promises",
+            "promise",
+            "What the company owes a customer, as an operator's feed tells it; the last word counts. \
+             Needs the role `integration` or the scope `admin`.",
         )
-        .in_query("limit", "Most items of the page.", false, limits)
+        .repeatable(true)
+        .takes(PromiseTold::shape(into), None)
+        .answers(200, "The promise as it was told.", Promise::shape(into))
+        .problems(&[Code::TargetFull, Code::Capacity]),
+    ];
+    let coordinating = operations.into_iter().map(Operation::coordinating);
+    coordinating.collect()
 }
