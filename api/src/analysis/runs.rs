@@ -153,7 +153,8 @@ pub(crate) async fn resume<D: Decider>(state: web::Data<AppState<D>>) {
     }
 }
 
-async fn under_way<D: Decider>(state: &AppState<D>, space: &SpaceEntry) -> Option<Run> {
+/// The run of a space that has not ended.
+pub(crate) async fn under_way<D: Decider>(state: &AppState<D>, space: &SpaceEntry) -> Option<Run> {
     let read = Body::ReadReports(ReadReports {
         before: None,
         limit: 1,

@@ -11,6 +11,7 @@ use interlock_domain::contact::policy::{HolderKind, Policy};
 use interlock_domain::contact::reply::{EffectState, Reply};
 use interlock_domain::contact::reports::{Run, RunState};
 use interlock_domain::contact::tally::Became;
+use interlock_domain::ids::Id;
 use interlock_wire::contact::check as wire;
 use interlock_wire::contact::claims::ClaimKind as WireClaimKind;
 use interlock_wire::contact::effects::EffectState as WireEffectState;
@@ -52,10 +53,14 @@ pub(crate) async fn shadow<D: Decider>(
     let caller = extract::analysing(&request, &state.directory)?;
     let body = extract::body(&request, payload, limits, limits.body_bytes_max).await?;
     let wanted: ShadowRequest = read::body(&body)?;
-    let place = state.analysis.runs.place().ok_or_else(|| {
-        let detail = "as many shadow runs wait as may; ask again when some have ended";
-        Failure::new(Code::RateLimited, detail).retry_after(QUEUE_RETRY_S)
-    })?;
+    let Some(place) = state.analysis.runs.place() else {
+        let pending = runs::under_way(&state, &caller.space).await;
+        let pending = pending.ok_or_else(|| {
+            let detail = "as many shadow runs wait as may; ask again when some have ended";
+            Failure::new(Code::RateLimited, detail).retry_after(QUEUE_RETRY_S)
+        })?;
+        return Ok(accepted(pending.id));
+    };
     let days = u8::try_from(wanted.days.0).unwrap_or(u8::MAX);
     let wanted = Body::RequestReport(RequestReport { days });
     let wanted = command::of(&caller, Route::Shadow, None, wanted);
@@ -65,13 +70,17 @@ pub(crate) async fn shadow<D: Decider>(
         return Err(refused::reply(&reply, limits));
     };
     runs::take_up(&state, &caller.space, asked, place);
+    Ok(accepted(asked.id))
+}
+
+fn accepted(run: Id) -> HttpResponse {
     let mut answer = Vec::with_capacity(96);
     ShadowRun {
-        report_id: &signing::hyphenated(&asked.id.0),
+        report_id: &signing::hyphenated(&run.0),
         status: AskedRun::Pending,
     }
     .write(&mut answer);
-    Ok(ask::json(StatusCode::ACCEPTED, answer))
+    ask::json(StatusCode::ACCEPTED, answer)
 }
 
 /// A page of shadow runs.

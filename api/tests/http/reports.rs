@@ -231,6 +231,33 @@ fn reports_come_newest_first_in_pages() {
 }
 
 #[test]
+fn a_run_goes_on_by_itself_and_nobody_waits_for_it() {
+    let node = Node::start();
+    node.world.hold_past(true);
+    let ask = |days: u32| {
+        let asked = node.post_as(KEY_D, SHADOW, &json!({"days": days}));
+        assert_eq!(asked.status, 202, "{asked:?}");
+        asked.json()["report_id"].clone()
+    };
+    let id = ask(7);
+    assert_eq!(ask(30), id, "the one under way");
+    let pending = json!({"items": [{"report_id": id, "status": "pending", "days": 7,
+        "requested_at": "2026-11-30T12:00:00Z"}]});
+    assert_eq!(get(&node, REPORTS), pending);
+    let allowed = node.check(&check_with(&json!({"subject": phone("+5511922240013")})));
+    assert_eq!(allowed["decision"], "allow");
+    node.world.advance_s(5);
+    node.world.hold_past(false);
+    let report = ended(&node);
+    assert_eq!(
+        (&report["report_id"], &report["status"]),
+        (&id, &json!("done"))
+    );
+    assert_eq!(report["finished_at"], "2026-11-30T12:00:05Z");
+    assert_ne!(ask(7), id, "a new one");
+}
+
+#[test]
 fn a_run_whose_process_died_is_taken_up_by_the_next() {
     let world = World::new();
     let value = "+5511922240004";
@@ -433,6 +460,28 @@ fn a_mapped_event_holds_a_customer_and_another_ends_it() {
         )],
     );
     assert_eq!(owner(), Value::Null);
+}
+
+#[test]
+fn an_event_about_an_object_holds_the_object() {
+    let node = Node::start();
+    let object = json!({"type": "deal", "namespace": "crm", "id": fresh("deal")});
+    let mut opened = session(
+        "opened",
+        "",
+        "2026-11-30T11:50:00Z",
+        json!({"attendant": "maria"}),
+    );
+    opened["handles"] = json!([]);
+    opened["object_refs"] = json!([object]);
+    assert_eq!(send(&node, &[opened])["accepted"], 1);
+    let members = json!({"subject": null, "object": object, "effect_key": fresh("effect")});
+    let held = node.check(&check_with(&members));
+    assert_eq!(held["decision"], "defer", "{held}");
+    assert_eq!(
+        (&held["owner"]["holder"], &held["owner"]["via"]),
+        (&json!("maria"), &json!("mapping"))
+    );
 }
 
 #[test]
