@@ -5,6 +5,7 @@
 //! them through the node). Between check and [`Registry::put`] nothing else may change the registry;
 //! whoever holds it alone sees to that.
 
+mod documents;
 mod salt;
 
 use std::fmt;
@@ -15,10 +16,8 @@ use interlock_domain::contact::policy::Policy;
 use interlock_domain::key::SpaceId;
 use interlock_domain::time::Timestamp;
 use interlock_wire::plane::DocumentKind;
-use serde_json::Value;
 use uuid::Uuid;
 
-use super::diff::{Difference, diff};
 use super::key_text::KeyText;
 use super::new_space::{NewKey, NewSpace, VaultValue, named};
 use super::plane::Said;
@@ -30,8 +29,6 @@ use crate::secret::random_bytes;
 
 /// How often a key id that is taken is drawn anew.
 const TRIES: usize = 8;
-/// Values of a space's vault, at most.
-const VAULT_MAX: usize = 256;
 
 /// A change that was checked and is not in force yet.
 pub(crate) struct Change {
@@ -138,19 +135,6 @@ pub(crate) struct MadeKey {
     pub(crate) space: String,
     /// Whether its source was made for it.
     pub(crate) source_made: bool,
-}
-
-/// Other rules for a space.
-#[derive(Debug)]
-pub(crate) struct NewRules {
-    /// The space's name.
-    pub(crate) space: String,
-    /// The version in force.
-    pub(crate) from_version: u32,
-    /// What differs.
-    pub(crate) differences: Vec<Difference>,
-    /// The change; `None` when the document is the one in force.
-    pub(crate) change: Option<Change>,
 }
 
 impl Registry {
@@ -293,83 +277,6 @@ impl Registry {
             space: None,
             keys: vec![(*digest, row)],
         }))
-    }
-
-    /// Checks another document for a space.
-    pub(crate) fn new_rules(&self, space: &str, document: &str, why: &str) -> Checked<NewRules> {
-        let known = self.find(space)?;
-        let document: Value = policy::read(document, &known.vault)?;
-        let mut rules = NewRules {
-            space: known.row.name.clone(),
-            from_version: known.row.policy_version,
-            differences: diff(&known.row.coordination, &document),
-            change: None,
-        };
-        if !rules.differences.is_empty() {
-            let said = Said::by_operator(why);
-            rules.change = Some(self.with_rules(known, document, said)?.done());
-        }
-        Ok(rules)
-    }
-
-    /// Checks another value for a name of a space's vault. What the rules take from there is in force
-    /// with it, as a version of the rules.
-    pub(crate) fn new_vault_value(&self, space: &str, value: VaultValue) -> Checked<Change> {
-        let known = self.find(space)?;
-        named("a vault value", &value.name)?;
-        let mut vault = known.vault.clone();
-        let mut draft = self.unchanged(known);
-        let said = Said::by_operator(format!("the vault value `{}` is set", value.name));
-        self.seal_into(
-            &mut draft.meta,
-            known.row.id,
-            Sealed::Vault(&value.name),
-            &value.bytes,
-        )?;
-        match vault.iter().position(|one| one.name == value.name) {
-            Some(place) => vault[place] = value,
-            None if vault.len() >= VAULT_MAX => {
-                return Err(format!("the vault holds {VAULT_MAX} values and no more"));
-            }
-            None => {
-                draft.row.vault.push(value.name.clone());
-                vault.push(value);
-            }
-        }
-        draft.vault = vault;
-        self.next_rules(draft, said).map(Draft::done)
-    }
-
-    /// Other rules for a space.
-    pub(super) fn with_rules(&self, known: &Known, document: Value, said: Said) -> Checked<Draft> {
-        let mut draft = self.unchanged(known);
-        draft.row.coordination = document;
-        self.next_rules(draft, said)
-    }
-
-    /// The rules of a draft as a version of their own.
-    fn next_rules(&self, mut draft: Draft, said: Said) -> Checked<Draft> {
-        let next = draft.row.policy_version.checked_add(1);
-        draft.row.policy_version = next.ok_or("the rules have no further version number")?;
-        let Draft { row, vault, .. } = &draft;
-        draft.policy = policy::build(&row.coordination, row.policy_version, vault)?;
-        draft.remember(DocumentKind::Coordination, said, self.clock.now());
-        Ok(draft)
-    }
-
-    /// Other features for a space.
-    pub(super) fn with_features(
-        &self,
-        known: &Known,
-        document: &Value,
-        said: Said,
-    ) -> Checked<Draft> {
-        let mut draft = self.unchanged(known);
-        draft.row.features = plane::read_features(&document.to_string())?;
-        let next = draft.row.features_version.checked_add(1);
-        draft.row.features_version = next.ok_or("the features have no further version number")?;
-        draft.remember(DocumentKind::Features, said, self.clock.now());
-        Ok(draft)
     }
 
     /// A change of a space that changes nothing yet.

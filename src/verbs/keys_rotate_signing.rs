@@ -10,6 +10,7 @@ use crate::admin::Admin;
 use crate::admin::protocol::{Answer, Answered, No};
 use crate::console::say;
 use crate::exit::Stop;
+use crate::registry::rows::SpaceRow;
 
 /// The verb on the socket.
 pub(crate) const NAME: &str = "keys rotate-signing";
@@ -81,15 +82,19 @@ impl Args {
 /// Rotates them, one space after the other. A space alone is refused with its reason; of many, those
 /// that have a next key already are told beside the others.
 pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
+    let named = |row: &SpaceRow| (row.id, row.name.clone());
     let (spaces, alone) = {
         let registry = admin.registry().await;
         match &wanted.space {
-            Some(named) => (vec![registry.find_space(named).map_err(No::Refused)?], true),
-            None => (registry.space_rows().map(|row| row.id).collect(), false),
+            Some(name) => {
+                let known = registry.find(name).map_err(No::Refused)?;
+                (vec![named(&known.row)], true)
+            }
+            None => (registry.space_rows().map(named).collect(), false),
         }
     };
     let mut rows = Vec::new();
-    for space in spaces {
+    for (space, name) in spaces {
         let time = |at: Timestamp| Some(print::time(at));
         rows.push(match admin.rotate_signing(space, wanted.now).await {
             Ok(rotated) => Row {
@@ -99,7 +104,7 @@ pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
                 refused: None,
             },
             Err(No::Refused(why)) if !alone => Row {
-                space: space.to_string(),
+                space: name,
                 signs_from: None,
                 old_until: None,
                 refused: Some(why),
