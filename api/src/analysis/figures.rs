@@ -15,7 +15,7 @@ use interlock_domain::contact::holdings::Holdings;
 use interlock_domain::contact::tally::{Decided, Tally};
 use interlock_domain::key::SpaceId;
 use interlock_domain::time::Timestamp;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 use crate::decider::Decider;
 use crate::directory::SpaceEntry;
@@ -34,6 +34,12 @@ const KEPT_MAX: usize = 64;
 /// A decision is in history at most this long after its time, in milliseconds: a commit that takes
 /// longer has every answer past its deadline.
 const SETTLED_MS: i64 = 120_000;
+
+/// For how long days are read back before what is counted by then is shown.
+const BACK_AT_ONCE: Duration = Duration::from_secs(1);
+
+/// Looks at all entities that are under way at once; the shards queue few.
+const FOLDS_MAX: usize = 2;
 
 const HOUR_MS: i64 = 3_600_000;
 const DAY_MS: i64 = 24 * HOUR_MS;
@@ -70,6 +76,8 @@ pub(crate) struct Figures {
     /// Told whenever some are made.
     made: watch::Sender<u64>,
     counted: Arc<Mutex<Counted>>,
+    /// Who may look at all entities.
+    folds: Semaphore,
     quick: Duration,
 }
 
@@ -94,6 +102,7 @@ impl Figures {
             making: Mutex::default(),
             made: watch::channel(0).0,
             counted: Arc::default(),
+            folds: Semaphore::new(FOLDS_MAX),
             quick,
         }
     }
@@ -210,7 +219,10 @@ async fn make<D: Decider>(
     let since = now.plus_ms(-i64::from(days) * DAY_MS);
     let since = Timestamp(since.0.div_euclid(HOUR_MS) * HOUR_MS);
     let policy = Arc::clone(&space.policy);
+    // It is never closed.
+    let fold = analysis.figures.folds.acquire().await;
     let holdings = state.decider.holdings(space.id, policy, since).await;
+    drop(fold);
     let holdings = holdings.map_err(|why| format!("the entities were not looked at: {why:?}"))?;
     loop {
         let counted = Arc::clone(&analysis.figures.counted);
@@ -219,7 +231,8 @@ async fn make<D: Decider>(
             // Held while history is read: who comes meanwhile goes on from where this one ends.
             let mut counted = locked(&counted);
             let open = counted.read_on(reader, now)?;
-            if since < counted.from {
+            let reading = Stopwatch::start();
+            while since < counted.from && reading.elapsed() < BACK_AT_ONCE {
                 counted.read_back(reader, since)?;
             }
             let mut all = counted.tally.only(id);
