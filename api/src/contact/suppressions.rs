@@ -174,8 +174,7 @@ impl Walk {
         let goes_on = cursor.generation == caller.source().salt.generation
             && now < cursor.current_at.plus_s(kept_s)
             // A list that was restored from an older copy knows less than its reader.
-            && cursor.position.after <= last.max(cursor.position.began)
-            && cursor.position.began <= last;
+            && cursor.position.after.max(cursor.position.began) <= last;
         if !goes_on {
             return begins;
         }
