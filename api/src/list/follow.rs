@@ -174,3 +174,6 @@ fn found(key: &EntityKey, entity: &ContactEntity, now: Timestamp) -> Option<Foun
     };
     Some(Found { key: *key, what })
 }
+
+#[cfg(test)]
+mod tests;
