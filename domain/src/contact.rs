@@ -16,6 +16,7 @@ mod claim_target;
 pub mod command;
 pub mod commitment;
 pub mod customer;
+pub mod dealings;
 mod declare_contact_made;
 mod declare_effect;
 pub mod directory;
@@ -83,8 +84,8 @@ use crate::contact::effect::Effect;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
 use crate::contact::feed::{Feed, feed_key};
-use crate::contact::handoff::Handoff;
 use crate::contact::handoff::command::{FindHandoff, HandoffCommand};
+use crate::contact::handoff::{Handoff, handoff_key};
 use crate::contact::legal_hold::{Holds, holds_key};
 use crate::contact::note::Note;
 use crate::contact::notice::Notice;
@@ -171,6 +172,8 @@ impl Machine for Contact {
                 keys.push(row_key(command.space, forget.new_id));
                 let offers = forget.offers.iter();
                 keys.extend(offers.map(|(_, hash)| named(Kind::Directory, *hash)));
+                let handoffs = forget.handoffs.iter();
+                keys.extend(handoffs.map(|id| handoff_key(command.space, *id)));
                 keys.push(named(Kind::Customer, forget.customer));
             }
             Body::PlaceHold(place) => {
@@ -387,6 +390,7 @@ impl Machine for Contact {
             (ContactEntity::Customer(known), Event::PromiseTurned(event)) => known.promise(event),
             (ContactEntity::Handoff(known), Event::HandoffCreated(made)) => known.clone_from(made),
             (ContactEntity::Handoff(known), Event::HandoffTurned(event)) => known.turn(event),
+            (ContactEntity::Handoff(known), Event::HandoffErased(_)) => known.erase(),
             (ContactEntity::Directory(row), Event::AdmissionSettled(event)) => {
                 row.settle(event.state);
             }

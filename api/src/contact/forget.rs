@@ -6,6 +6,7 @@
 use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use interlock_domain::contact::command::{Body, ForgetCustomer, Route, Show};
+use interlock_domain::contact::customer::Customer;
 use interlock_domain::contact::directory::{DirectoryRow, Target};
 use interlock_domain::contact::entity::ContactEntity;
 use interlock_domain::contact::reply::{ErasedReply, Reply};
@@ -40,7 +41,7 @@ pub(crate) async fn post<D: Decider>(
     let customer = identity::customer(secret, handle(&forget)?);
     let new_id = ownership::new_id(&state)?;
     for _ in 0..TRIES {
-        let offers = offered(&opened, &state, customer).await?;
+        let (offers, handoffs) = rows(&opened, &state, customer).await?;
         let wanted = Wanted {
             route: "forget",
             noted: Route::Forget,
@@ -50,6 +51,7 @@ pub(crate) async fn post<D: Decider>(
                 customer,
                 new_id,
                 offers,
+                handoffs,
             }),
         };
         let reply = opened.decide(&state, wanted).await?;
@@ -84,12 +86,13 @@ fn handle<'a, 'r>(forget: &'r ForgetRequest<'a>) -> Result<&'r Handle<'a>, Failu
     })
 }
 
-/// What the customer was offered, with the names of the rows that keep the sealed terms.
-async fn offered<D: Decider>(
+/// What keeps something sealed beside the customer: what it was offered, with the names of the rows of
+/// the terms, and its handoffs.
+async fn rows<D: Decider>(
     opened: &Request<'_>,
     state: &AppState<D>,
     customer: KeyHash,
-) -> Result<Vec<(Text, KeyHash)>, Failure> {
+) -> Result<(Vec<(Text, KeyHash)>, Vec<Id>), Failure> {
     let show = Body::Show(Show {
         kind: Kind::Customer,
         hash: customer,
@@ -104,7 +107,8 @@ async fn offered<D: Decider>(
     let named = offers
         .iter()
         .map(|offer| (offer.id.clone(), offers::row(secret, &offer.id)));
-    Ok(named.collect())
+    let handoffs = known.map_or(&[][..], Customer::handoffs).iter();
+    Ok((named.collect(), handoffs.map(|known| known.id).collect()))
 }
 
 /// What an erasure took.

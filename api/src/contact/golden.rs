@@ -186,6 +186,8 @@ fn outcomes() -> Vec<(&'static str, Stored)> {
                     tokens: 4,
                     terms: 2,
                     suppressions_kept: 1,
+                    handoffs: 1,
+                    promises: 2,
                 },
             })),
         ),

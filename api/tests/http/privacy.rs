@@ -66,8 +66,8 @@ fn s19_an_erased_customer_is_still_suppressed() {
     let answer = forget(&node, value).ok();
     assert_eq!(
         answer["erased"],
-        json!({"claims": 1, "commitment_terms": 1, "commitments": 1, "contacts": 1, "messages": 0,
-            "tokens": 0})
+        json!({"claims": 1, "commitment_terms": 1, "commitments": 1, "contacts": 1, "handoffs": 0,
+            "messages": 0, "promises": 0, "tokens": 0})
     );
     assert_eq!(
         (
@@ -352,4 +352,28 @@ fn answers_about_erasures_and_holds_name_nobody() {
             "{text}"
         );
     }
+}
+
+#[test]
+fn s19_an_erasure_takes_handoffs_and_promises() {
+    let node = Node::start();
+    let value = "+5511933330019";
+    let body = json!({"subject": phone(value), "target": "human_desk", "reason": "asks"});
+    let handoff = created(&node.post("/v1/handoffs", &body));
+    let promise = json!({"subject": phone(value), "promise_id": "call", "owner": "desk",
+        "state": "open"});
+    node.post_as(KEY_ADMIN, "/v1/operator/promises", &promise)
+        .ok();
+    let erased = forget(&node, value).ok()["erased"].clone();
+    assert_eq!(
+        (&erased["handoffs"], &erased["promises"]),
+        (&json!(1), &json!(1))
+    );
+    let path = format!("/v1/handoffs/{}", handoff["handoff_id"].as_str().unwrap());
+    node.get(&path, Some(KEY_A)).problem(404, "not_found");
+    node.post(&format!("{path}/outcome"), &json!({"outcome": "resolved"}))
+        .problem(404, "not_found");
+    let asked = node.check(&asked(value, "service"));
+    assert_eq!(asked["decision"], "allow");
+    assert!(asked.get("owner").is_none() && asked.get("promises_open").is_none());
 }

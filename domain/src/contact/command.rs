@@ -439,6 +439,8 @@ pub struct ForgetCustomer {
     /// The customer's offers as the edge read them: id, and the keyed hash its row is found by. One
     /// that was offered since turns the command down as [`Reply::Moved`](crate::contact::reply::Reply).
     pub offers: Vec<(Text, KeyHash)>,
+    /// The customer's handoffs, read likewise.
+    pub handoffs: Vec<Id>,
 }
 
 /// A legal hold is placed.

@@ -5,15 +5,16 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::contact::claim::{self, Claim, check_epochs};
+use crate::contact::claim::{self, Claim, ClaimVia, check_epochs};
 use crate::contact::commitment::{self, Commitment};
+use crate::contact::dealings::{Dealings, KnownHandoff};
 use crate::contact::event::{
     ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, MessageSeen, PromiseTurned,
     SuppressionLifted, TokenSeen,
 };
 use crate::contact::name::{ChannelId, PurposeId};
 use crate::contact::paid::Meters;
-use crate::contact::promise::{Promise, Promises};
+use crate::contact::promise::Promise;
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
 use crate::ids::Id;
@@ -44,8 +45,8 @@ pub struct Customer {
     /// The ids of the effects that allowed checks reserved for it, the newest last, at most
     /// [`EFFECTS_KEPT`]. They go with the rest of it and keep nothing.
     pub effects: Vec<[u8; 32]>,
-    /// What the company owes it.
-    pub promises: Option<Box<Promises>>,
+    /// Open promises and handoffs; few customers have any.
+    pub dealings: Option<Box<Dealings>>,
 }
 
 /// How many contacts a customer under a legal hold keeps; the newest stay. 40 KiB, beside which the
@@ -177,10 +178,20 @@ impl Customer {
         };
     }
 
+    /// The handoffs that may still be found.
+    #[must_use]
+    pub fn handoffs(&self) -> &[KnownHandoff] {
+        self.dealings
+            .as_ref()
+            .map_or(&[], |dealings| &dealings.handoffs)
+    }
+
     /// What the company owes, the soonest due first.
     #[must_use]
     pub fn promises(&self) -> &[Promise] {
-        self.promises.as_ref().map_or(&[], |promises| &promises.0)
+        self.dealings
+            .as_ref()
+            .map_or(&[], |dealings| &dealings.promises)
     }
 
     pub(super) fn count(&mut self, event: &ContactCounted) {
@@ -252,10 +263,10 @@ impl Customer {
     }
 
     pub(super) fn promise(&mut self, event: &PromiseTurned) {
-        let promises = self.promises.get_or_insert_default();
-        promises.turn(event);
-        if promises.0.is_empty() {
-            self.promises = None;
+        let dealings = self.dealings.get_or_insert_default();
+        dealings.promise(event);
+        if dealings.is_empty() {
+            self.dealings = None;
         }
     }
 
@@ -327,6 +338,9 @@ impl Customer {
     pub(super) fn claim(&mut self, claim: &Claim) {
         let held = self.is_held();
         claim::accept(&mut self.claims, claim, claim.accepted_at, held);
+        if claim.via == ClaimVia::Handoff {
+            self.dealings.get_or_insert_default().hand_over(claim);
+        }
     }
 
     pub(super) fn release(&mut self, event: &ClaimReleased) {
@@ -395,10 +409,13 @@ impl Customer {
     /// something has no end, or a legal hold is on it. What ends earlier goes with the next event, not with one of its own.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
-        if self.is_held() || self.promises.is_some() {
+        if self.is_held() {
             return None;
         }
         let mut last = Timestamp(i64::MIN);
+        if let Some(dealings) = &self.dealings {
+            last = last.max(dealings.due()?);
+        }
         for contact in &self.contacts {
             last = last.max(contact.until());
         }

@@ -30,6 +30,10 @@ pub struct Erased {
     pub terms: u32,
     /// Suppressions in force, which stay.
     pub suppressions_kept: u32,
+    /// Handoffs, with their sealed texts.
+    pub handoffs: u32,
+    /// Open promises.
+    pub promises: u32,
 }
 
 fn count<T>(all: &[T]) -> u32 {
@@ -37,9 +41,9 @@ fn count<T>(all: &[T]) -> u32 {
 }
 
 impl Erased {
-    /// What there is to take of a customer, and of `terms` sealed terms beside it.
+    /// What there is to take of a customer, and of sealed terms and handoffs beside it.
     #[must_use]
-    pub fn of(customer: Option<&Customer>, terms: u32, at: Timestamp) -> Self {
+    pub fn of(customer: Option<&Customer>, (terms, handoffs): (u32, u32), at: Timestamp) -> Self {
         let nothing = Customer::default();
         let known = customer.unwrap_or(&nothing);
         let in_force = known.suppressions.iter();
@@ -53,18 +57,22 @@ impl Erased {
             tokens: count(&known.tokens),
             terms,
             suppressions_kept: u32::try_from(in_force.count()).unwrap_or(u32::MAX),
+            handoffs,
+            promises: count(known.promises()),
         }
     }
 
     /// What was taken, by name.
     #[must_use]
-    pub const fn taken(&self) -> [(&'static str, u32); 6] {
+    pub const fn taken(&self) -> [(&'static str, u32); 8] {
         [
             ("claims", self.claims),
             ("commitment_terms", self.terms),
             ("commitments", self.commitments),
             ("contacts", self.contacts),
+            ("handoffs", self.handoffs),
             ("messages", self.messages),
+            ("promises", self.promises),
             ("tokens", self.tokens),
         ]
     }

@@ -82,6 +82,8 @@ pub enum Event {
     HandoffTurned(Box<HandoffTurned>),
     /// A promise was told of.
     PromiseTurned(Box<PromiseTurned>),
+    /// Everything about a handoff is gone.
+    HandoffErased(CustomerErased),
 }
 
 /// A customer was erased.

@@ -11,6 +11,7 @@ use crate::contact::directory::{DirectoryRow, Target, row_key};
 use crate::contact::entity::ContactEntity;
 use crate::contact::erasure::{Erased, KEPT_S};
 use crate::contact::event::{CustomerErased, Event};
+use crate::contact::handoff::handoff_key;
 use crate::contact::note::{Note, Noted};
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
@@ -18,6 +19,7 @@ use crate::contact::reply::{ErasedReply, Reply};
 use crate::contact::{Contact, key};
 use crate::key::Kind;
 use crate::machine::{Context, Decision, Entities, Events};
+use crate::time::Timestamp;
 
 /// Decides an erasure.
 pub(super) fn decide(
@@ -41,7 +43,10 @@ pub(super) fn decide(
     let now = context.now;
     let mut events = terms(entities, command, forget);
     let sealed = u32::try_from(events.len()).unwrap_or(u32::MAX);
-    let erased = Erased::of(known, sealed, now);
+    let handoffs = handoffs(entities, command, forget, now);
+    let gone = u32::try_from(handoffs.len()).unwrap_or(u32::MAX);
+    let erased = Erased::of(known, (sealed, gone), now);
+    events.extend(handoffs);
     if known.is_some() {
         events.push((entity, Event::CustomerErased(CustomerErased { at: now })));
     }
@@ -68,10 +73,29 @@ pub(super) fn decide(
     }
 }
 
-/// Does the command name the row of every offer that the customer has?
+/// Does the command name the row of every offer, and every handoff, that the customer has?
 fn names_all(forget: &ForgetCustomer, known: &Customer) -> bool {
     let mut offers = known.commitments.iter();
+    let mut handoffs = known.handoffs().iter();
     offers.all(|offer| forget.offers.iter().any(|(id, _)| *id == offer.id))
+        && handoffs.all(|handoff| forget.handoffs.contains(&handoff.id))
+}
+
+/// The customer's handoffs, with nothing left of them.
+fn handoffs(
+    entities: &Entities<'_, ContactEntity>,
+    command: &Command,
+    forget: &ForgetCustomer,
+    now: Timestamp,
+) -> Events<Event> {
+    let named = forget.handoffs.iter().filter_map(|id| {
+        let entity = handoff_key(command.space, *id);
+        let handoff = entities.get(&entity)?.as_handoff()?;
+        let is_theirs = handoff.customer == forget.customer && !handoff.is_erased();
+        let gone = Event::HandoffErased(CustomerErased { at: now });
+        is_theirs.then_some((entity, gone))
+    });
+    named.collect()
 }
 
 /// The customer's rows with sealed terms, without them. The ids stay taken.

@@ -30,6 +30,9 @@ use crate::time::Timestamp;
 /// How many handoffs of one customer may wait for their outcome.
 pub const OPEN_MAX: usize = 16;
 
+/// How many handoffs of one customer are kept, open and ended ones.
+pub const KEPT_MAX: usize = 256;
+
 /// How long a closed or an expired handoff is kept, in seconds. One that is due is never forgotten.
 pub const ENDED_KEPT_S: i64 = 90 * 86_400;
 
@@ -144,7 +147,17 @@ impl Handoff {
     /// Whether its outcome did not come in time: `handoffs_expired` of the overview counts those.
     #[must_use]
     pub fn is_expired(&self, now: Timestamp) -> bool {
-        self.state != HandoffStatus::Closed && self.expected_by <= now
+        self.state != HandoffStatus::Closed && self.expected_by <= now && !self.is_erased()
+    }
+
+    /// Whether it went with its customer; nothing of it is left, and the next sweep takes it.
+    #[must_use]
+    pub fn is_erased(&self) -> bool {
+        self.created_at == Timestamp(i64::MIN)
+    }
+
+    pub(super) fn erase(&mut self) {
+        *self = Self::empty();
     }
 
     /// When it may be forgotten.

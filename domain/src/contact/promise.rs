@@ -36,22 +36,15 @@ pub enum PromiseState {
     Withdrawn,
 }
 
-/// The open promises of a customer, the soonest due first and those without a time last. Most
-/// customers have none, so they stand behind one pointer.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Promises(pub Vec<Promise>);
-
-impl Promises {
-    /// Takes a word about a promise.
-    pub(super) fn turn(&mut self, event: &PromiseTurned) {
-        let Self(open) = self;
-        open.retain(|known| known.id != event.promise.id);
-        match event.state {
-            PromiseState::Open => open.push(event.promise.clone()),
-            PromiseState::Kept | PromiseState::Withdrawn => {}
-        }
-        open.sort_by(soonest);
+/// Takes a word about a promise into the open ones, which stay in the order they are due in: the
+/// soonest first and those without a time last.
+pub(super) fn turn(open: &mut Vec<Promise>, event: &PromiseTurned) {
+    open.retain(|known| known.id != event.promise.id);
+    match event.state {
+        PromiseState::Open => open.push(event.promise.clone()),
+        PromiseState::Kept | PromiseState::Withdrawn => {}
     }
+    open.sort_by(soonest);
 }
 
 fn soonest(one: &Promise, other: &Promise) -> Ordering {

@@ -7,6 +7,7 @@ mod budgets;
 mod channels;
 mod claims;
 mod commitments;
+mod dealings;
 mod degraded;
 mod effects;
 mod golden;

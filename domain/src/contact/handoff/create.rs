@@ -12,7 +12,9 @@ use crate::contact::customer::Customer;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
 use crate::contact::handoff::command::CreateHandoff;
-use crate::contact::handoff::{Handoff, HandoffStatus, OPEN_MAX, Package, answer, handoff_key};
+use crate::contact::handoff::{
+    Handoff, HandoffStatus, KEPT_MAX, OPEN_MAX, Package, answer, handoff_key,
+};
 use crate::contact::note::Noted;
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
@@ -47,7 +49,10 @@ pub(in crate::contact) fn decide(
     let view = entities.view(&entity);
     let customer = view.entity.and_then(ContactEntity::as_customer);
     let claims = customer.map_or(&[][..], |known| &known.claims);
-    if claims.iter().filter(|claim| is_open(claim, now)).count() >= OPEN_MAX {
+    let kept = customer.map_or(&[][..], Customer::handoffs);
+    let kept = kept.iter().filter(|known| now < known.until).count();
+    let open = claims.iter().filter(|claim| is_open(claim, now)).count();
+    if open >= OPEN_MAX || kept >= KEPT_MAX {
         return answer::refused(command, create.id, Refusal::TargetFull);
     }
     let Some(level) = level(policy) else {

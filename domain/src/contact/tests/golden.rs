@@ -161,6 +161,7 @@ fn handoffs() -> Vec<Event> {
             state: PromiseState::Withdrawn,
             at,
         })),
+        Event::HandoffErased(CustomerErased { at }),
     ]
 }
 
@@ -213,6 +214,8 @@ fn privacy() -> Vec<Event> {
         tokens: 7,
         terms: 8,
         suppressions_kept: 9,
+        handoffs: 10,
+        promises: 11,
     };
     vec![
         Event::CustomerErased(CustomerErased { at }),
@@ -387,7 +390,7 @@ fn events_keep_their_bytes() {
         "100102".to_owned(),
         format!("11{ID}02{FINGERPRINT}0200"),
         format!("12{ID}02"),
-        format!("0c00{FINGERPRINT}020001020304050607080900"),
+        format!("0c00{FINGERPRINT}02000102030405060708090a0b00"),
         format!("14{ID}1e02"),
         format!("15{ID}02010107"),
         format!("0c02{FINGERPRINT}02000001067365617263680204060105"),
@@ -398,6 +401,7 @@ fn events_keep_their_bytes() {
         format!("1a{FINGERPRINT}01740204000200010901080{PACKAGE}"),
         "1b020104646f6e6502".to_owned(),
         "1c0170016f01020202".to_owned(),
+        "1d02".to_owned(),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);

@@ -17,7 +17,7 @@ use crate::ids::Id;
 use crate::time::Timestamp;
 
 const ACCEPT: Route = Route::HandoffAccept;
-const OUTCOME: Route = Route::HandoffOutcome;
+pub(super) const OUTCOME: Route = Route::HandoffOutcome;
 const CLOSED: Reply = Reply::Refused(Refusal::HandoffClosed);
 const EXPIRED: Reply = Reply::Refused(Refusal::HandoffExpired);
 
@@ -29,11 +29,11 @@ fn shown(world: &mut World, command: &Command) -> HandoffReply {
     *reply
 }
 
-fn made(world: &mut World, handoff: &str) -> HandoffReply {
+pub(super) fn made(world: &mut World, handoff: &str) -> HandoffReply {
     shown(world, &hand_over("p", handoff, "desk").command())
 }
 
-fn seen(reply: &Reply) -> Option<HandoffStatus> {
+pub(super) fn seen(reply: &Reply) -> Option<HandoffStatus> {
     if let Reply::Handoff(reply) = reply {
         return Some(reply.status);
     }
@@ -45,7 +45,7 @@ fn holder(world: &mut World) -> Option<String> {
     reply.owner.map(|owner| owner.holder.to_string())
 }
 
-fn held(world: &World, handoff: &str) -> Handoff {
+pub(super) fn held(world: &World, handoff: &str) -> Handoff {
     let key = handoff_key(crate::contact::fixture::SPACE, Id(hash(handoff).0));
     let (_, entity) = world.entities.get(&key).expect("the handoff is known");
     entity.as_handoff().expect("a handoff").clone()

@@ -30,6 +30,18 @@ pub(super) fn forget(customer: &str, id: u8, offers: &[&str]) -> Command {
             .iter()
             .map(|id| (Text::from(*id), hash(id)))
             .collect(),
+        handoffs: Vec::new(),
+    };
+    command(AGENTS, Route::Forget, Body::ForgetCustomer(body))
+}
+
+/// The same with the customer's handoffs named.
+pub(super) fn forget_all(customer: &str, id: u8, handoffs: &[&str]) -> Command {
+    let body = ForgetCustomer {
+        customer: hash(customer),
+        new_id: Id([id; 16]),
+        offers: Vec::new(),
+        handoffs: handoffs.iter().map(|id| Id(hash(id).0)).collect(),
     };
     command(AGENTS, Route::Forget, Body::ForgetCustomer(body))
 }
@@ -110,6 +122,8 @@ fn s19_an_erasure_takes_everything_but_the_suppressions() {
             tokens: 0,
             terms: 1,
             suppressions_kept: 1,
+            handoffs: 0,
+            promises: 0,
         }
     );
     let left = world.customer("p");
