@@ -132,6 +132,7 @@ where
     counts::<D>(config);
     suppression_list::<D>(config);
     handed_over::<D>(config);
+    paid_and_settled::<D>(config);
     let mut add = |path: &str, route: actix_web::Route| {
         let resource = web::resource(path).route(route);
         config.service(resource.default_service(web::to(wrong_method)));
@@ -178,20 +179,6 @@ where
     add(release, web::post().to(legal_holds::release::<D>));
     let live = "/v1/operator/legal-holds";
     add(live, web::get().to(legal_holds::get::<D>));
-    add(
-        &format!("{contact}/admissions"),
-        web::post().to(admissions::post::<D>),
-    );
-    let settle = format!("{contact}/admissions/{{admission_id}}/settle");
-    add(&settle, web::post().to(admissions::settle::<D>));
-    add(
-        "/v1/operator/effects/awaiting",
-        web::get().to(awaiting::get::<D>),
-    );
-    add(
-        "/v1/operator/effects/{effect_id}/settle",
-        web::post().to(operator::settle::<D>),
-    );
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
         config.service(
@@ -218,6 +205,25 @@ where
     add(salt, web::get().to(suppressions::salt::<D>));
     let by_people = "/v1/operator/suppressions";
     add(by_people, web::post().to(people::post::<D>));
+}
+
+/// Paid operations, and effects that others than their holder settle.
+fn paid_and_settled<D>(config: &mut web::ServiceConfig)
+where
+    D: Decider,
+{
+    let mut add = |path: &str, route: actix_web::Route| {
+        let resource = web::resource(path).route(route);
+        config.service(resource.default_service(web::to(wrong_method)));
+    };
+    let admissions = "/v1/coordination/admissions";
+    add(admissions, web::post().to(admissions::post::<D>));
+    let settle = format!("{admissions}/{{admission_id}}/settle");
+    add(&settle, web::post().to(admissions::settle::<D>));
+    let awaiting = "/v1/operator/effects/awaiting";
+    add(awaiting, web::get().to(awaiting::get::<D>));
+    let settle = "/v1/operator/effects/{effect_id}/settle";
+    add(settle, web::post().to(operator::settle::<D>));
 }
 
 /// Handoffs, and what an operator's feed says of promises.

@@ -134,10 +134,7 @@ impl Machine for Contact {
                 keys.extend(check.customer.map(|hash| named(Kind::Customer, hash)));
                 keys.extend(check.object.map(|hash| named(Kind::Object, hash)));
             }
-            Body::ReserveEffect(reserve) => {
-                keys.push(named(Kind::Effect, reserve.effect.hash));
-                keys.extend(reserve.budget_key(command.space));
-            }
+            Body::ReserveEffect(reserve) => reserve.keys(command.space, &mut keys),
             Body::SettleEffect(settle) => keys.push(named(Kind::Effect, settle.effect)),
             Body::DeclareEffect(declare) => keys.push(named(Kind::Effect, declare.effect)),
             Body::DeclareContactMade(declare) => {

@@ -16,6 +16,7 @@ mod answer;
 mod connection;
 mod http;
 mod options;
+mod paid;
 mod random;
 mod report;
 mod run;
@@ -27,7 +28,7 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::options::Options;
+use crate::options::{Options, Scenario};
 use crate::report::Report;
 
 fn main() -> ExitCode {
@@ -43,6 +44,19 @@ fn main() -> ExitCode {
 
 /// Carries out every run; false when an answer was invalid or missing.
 fn drive(options: &Options) -> Result<bool, String> {
+    if let Scenario::Paid { paid } = &options.scenario {
+        let report = paid::run(paid)?;
+        let json = || serde_json::to_string(&report).map_err(|error| error.to_string());
+        println!(
+            "{}",
+            if paid.json {
+                json()?
+            } else {
+                report.to_string()
+            }
+        );
+        return Ok(true);
+    }
     let mut passed = true;
     for plan in options.plans()? {
         let report = run::run(&plan)?;

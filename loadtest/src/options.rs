@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::paid::PaidOptions;
 use crate::template::Shape;
 
 /// Checks in a batch, at most: the contract's bound.
@@ -43,6 +44,11 @@ pub(crate) enum Scenario {
     Single {
         #[command(flatten)]
         common: Common,
+    },
+    /// Calls of one paid operation of the space, each admitted and then settled
+    Paid {
+        #[command(flatten)]
+        paid: PaidOptions,
     },
 }
 
@@ -138,10 +144,11 @@ pub(crate) struct Plan {
 }
 
 impl Options {
-    /// The runs asked for, in order.
+    /// The runs of checks asked for, in order; none of paid operations, which have their own.
     pub(crate) fn plans(&self) -> Result<Vec<Plan>, String> {
         match &self.scenario {
             Scenario::Batch { common, batch } => Ok(vec![Plan::new("batch", common, Some(batch))?]),
+            Scenario::Paid { .. } => Ok(Vec::new()),
             Scenario::Single { common } => Ok(vec![Plan::new("single", common, None)?]),
             Scenario::Hot { common, batch, on } => {
                 let mut plans = Vec::new();
@@ -203,14 +210,14 @@ impl Plan {
 }
 
 /// Differs between runs: hundredths of a second, which repeat after a year and four months.
-fn run_tag() -> u32 {
+pub(crate) fn run_tag() -> u32 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
     (since.as_millis() / 10) as u32
 }
 
-fn resolve(url: &str) -> Result<(String, SocketAddr), String> {
+pub(crate) fn resolve(url: &str) -> Result<(String, SocketAddr), String> {
     let host = url
         .strip_prefix("http://")
         .map(|rest| rest.trim_end_matches('/'))
@@ -230,7 +237,7 @@ fn resolve(url: &str) -> Result<(String, SocketAddr), String> {
     Ok((host.to_owned(), address))
 }
 
-fn seconds(text: &str) -> Result<f64, String> {
+pub(crate) fn seconds(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
     if (0.0..=86_400.0).contains(&value) {
         Ok(value)
@@ -240,7 +247,7 @@ fn seconds(text: &str) -> Result<f64, String> {
 }
 
 /// Too short a run has no figures.
-fn measured(text: &str) -> Result<f64, String> {
+pub(crate) fn measured(text: &str) -> Result<f64, String> {
     let value = seconds(text)?;
     if value >= 0.1 {
         Ok(value)
@@ -259,7 +266,7 @@ fn rate(text: &str) -> Result<f64, String> {
 }
 
 /// Names go into request bodies as they are, so they must be what the contract calls a name.
-fn name(text: &str) -> Result<String, String> {
+pub(crate) fn name(text: &str) -> Result<String, String> {
     let first = text.starts_with(|c: char| c.is_ascii_lowercase());
     let rest = text
         .chars()

@@ -13,6 +13,7 @@ mod list;
 mod logs;
 mod ownership;
 mod pages;
+mod paid;
 mod plane;
 mod privacy;
 mod purges;

@@ -144,7 +144,7 @@ fn outcomes() -> Vec<(&'static str, Stored)> {
         };
         Stored::Effect(reply.into())
     };
-    vec![
+    let mut all = vec![
         ("check", Stored::Check(Box::new(check()))),
         ("reserved", effect(true, EffectState::Reserved, None)),
         ("done", effect(false, EffectState::Done, Some(AT.plus_s(1)))),
@@ -172,6 +172,14 @@ fn outcomes() -> Vec<(&'static str, Stored)> {
                 until: AT.plus_s(600),
             })),
         ),
+    ];
+    all.extend(later_outcomes());
+    all
+}
+
+/// The outcomes that are numbered after a declaration's.
+fn later_outcomes() -> Vec<(&'static str, Stored)> {
+    vec![
         (
             "erased",
             Stored::Erased(Box::new(ErasedReply {

@@ -37,6 +37,11 @@ fn awaiting(node: &Node) -> Value {
     node.get(AWAITING, Some(KEY_SECURITY)).ok()
 }
 
+/// Whether a short name is that of an effect id; its last character has bits of its own.
+fn names(short: &Value, id: &str) -> bool {
+    short.as_str().and_then(|short| short.get(..21)) == id.get(..21)
+}
+
 /// What a settlement by somebody who does not hold the attempt comes to: the state, or the refusal.
 fn comes_to(from: &str, by: &str, to: &str) -> &'static str {
     match (from, by, to) {
@@ -66,7 +71,7 @@ fn the_whole_table_by_people_and_observations() {
                         let effect = answer.ok();
                         assert_eq!(effect["state"], state, "{from} by {by} to {to}");
                         assert_eq!(effect.get("done_at").is_some(), state == "done");
-                        assert_eq!(effect["short_id"].as_str().unwrap()[..21], id[..21]);
+                        assert!(names(&effect["short_id"], &id));
                     }
                 }
             }
@@ -180,8 +185,8 @@ fn what_awaits_a_decision_is_listed_oldest_first_and_settled_by_its_short_id() {
         (&json!(2), &json!(0))
     );
     let shown = |place: usize, member: &str| listed["items"][place][member].clone();
-    assert_eq!(shown(0, "short_id").as_str().unwrap()[..21], lapsed[..21]);
-    assert_eq!(shown(1, "short_id").as_str().unwrap()[..21], declared[..21]);
+    assert!(names(&shown(0, "short_id"), &lapsed));
+    assert!(names(&shown(1, "short_id"), &declared));
     assert_eq!(
         (shown(0, "because"), shown(1, "because")),
         (json!("lease_over"), json!("declared"))

@@ -19,7 +19,7 @@ use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{EffectState, Reply};
 use crate::contact::{Contact, key};
-use crate::key::{EntityKey, Kind, SpaceId};
+use crate::key::{EntityKey, KeyList, Kind, SpaceId};
 use crate::machine::{Context, Decision, Entities};
 
 impl ReserveEffect {
@@ -30,10 +30,11 @@ impl ReserveEffect {
         Some(OperationId::of(operation))
     }
 
-    /// The entity its units are drawn from.
-    pub(super) fn budget_key(&self, space: SpaceId) -> Option<EntityKey> {
-        self.draws()
-            .map(|operation| space_budget_key(space, operation))
+    /// Adds the entities it touches: the effect, and what its units are drawn from.
+    pub(super) fn keys(&self, space: SpaceId, keys: &mut KeyList) {
+        keys.push(key(space, Kind::Effect, self.effect.hash));
+        let budget = self.draws();
+        keys.extend(budget.map(|operation| space_budget_key(space, operation)));
     }
 }
 

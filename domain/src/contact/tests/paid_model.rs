@@ -134,15 +134,8 @@ fn run(scope: &str, acts: &[Act]) {
                 let which = if scope == "space" { 0 } else { which };
                 let id = u8::try_from(model.spent.len()).expect("few");
                 let expected = model.admit(which, units, policy, now);
-                let found = match world.run(&admit("op", target(which), units, id)) {
-                    Reply::Admission(reply) => {
-                        Expected::Admitted(reply.units, reply.remaining.expect("it is declared"))
-                    }
-                    Reply::Refused(Refusal::OverCallCeiling) => Expected::OverCeiling,
-                    Reply::Exhausted { next_allowed_at } => Expected::Exhausted(next_allowed_at.0),
-                    other => panic!("{other:?}"),
-                };
-                assert_eq!(found, expected);
+                let reply = world.run(&admit("op", target(which), units, id));
+                assert_eq!(seen(&reply), expected);
             }
             Act::Settle(which, how, cost) => {
                 if model.spent.is_empty() {
@@ -152,6 +145,19 @@ fn run(scope: &str, acts: &[Act]) {
                 settle(&mut world, &mut model, place, (how, cost), policy);
             }
         }
+    }
+}
+
+/// What an answer comes to.
+fn seen(reply: &Reply) -> Expected {
+    if let Reply::Admission(admission) = reply {
+        let remaining = admission.remaining.expect("it is declared");
+        Expected::Admitted(admission.units, remaining)
+    } else if let Reply::Exhausted { next_allowed_at } = reply {
+        Expected::Exhausted(next_allowed_at.0)
+    } else {
+        assert_eq!(*reply, Reply::Refused(Refusal::OverCallCeiling));
+        Expected::OverCeiling
     }
 }
 
