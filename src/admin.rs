@@ -8,7 +8,7 @@
 pub(crate) mod client;
 pub(crate) mod listen;
 pub(crate) mod path;
-mod plane;
+pub(crate) mod plane;
 pub(crate) mod protocol;
 
 use std::fmt;

@@ -29,6 +29,7 @@ use interlock_storage::{Log, MemoryLog, Recovery, SledLog, SledOptions};
 use self::clock::MovedClock;
 use self::notes::Notes;
 use crate::admin::Admin;
+use crate::admin::plane::ConfigPlane;
 
 use crate::config::{Config, Storage};
 use crate::data_dir::{self, LOG_DIR, RUN_FILE};
@@ -281,7 +282,7 @@ pub(crate) fn api_state(
         .then(|| Arc::new(MovedClock::new(node.handle())) as Arc<dyn TestClock>);
     AppState {
         directory: admin.shared_directory(),
-        plane: Arc::clone(admin) as Arc<dyn Plane>,
+        plane: Arc::new(ConfigPlane::new(Arc::clone(admin))) as Arc<dyn Plane>,
         decider: node.handle(),
         analysis: Analysis::new(Arc::new(Notes::new(Arc::clone(&start.opened.log)))),
         list,

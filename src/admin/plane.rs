@@ -1,8 +1,10 @@
 //! The configuration plane as the edge asks for it.
 //!
 //! Here: each step checked, durable and in force by the one way of [`Admin::write`], and the rows as
-//! the edge shows them. Not here: who may take a step (`registry::plane`). Called by the routes.
+//! the edge shows them. A step runs to its end, also when its client leaves meanwhile. Not here: who
+//! may take a step (`registry::plane`). Called by the routes.
 
+use std::future::Future;
 use std::sync::Arc;
 
 use interlock_api::directory::Role;
@@ -13,6 +15,7 @@ use interlock_domain::key::SpaceId;
 use interlock_domain::time::Timestamp;
 use interlock_wire::plane::{DiffState, DocumentKind};
 use tokio::sync::MutexGuard;
+use tokio::task;
 use uuid::Uuid;
 
 use super::Admin;
@@ -36,10 +39,30 @@ impl Admin {
     }
 }
 
-impl Plane for Admin {
+/// The plane of a node.
+#[derive(Debug)]
+pub(crate) struct ConfigPlane(Arc<Admin>);
+
+impl ConfigPlane {
+    /// Over what the verbs use too.
+    pub(crate) const fn new(admin: Arc<Admin>) -> Self {
+        Self(admin)
+    }
+}
+
+/// Runs a step that may change something. The server drops an answer that nobody waits for any more;
+/// a step that ended between its durable rows and the registry would leave the two apart.
+fn whole<T: Send + 'static>(
+    step: impl Future<Output = Result<T, Refused>> + Send + 'static,
+) -> Asking<'static, T> {
+    let running = task::spawn(step);
+    Box::pin(async move { running.await.unwrap_or(Err(Refused::Unavailable)) })
+}
+
+impl Plane for ConfigPlane {
     fn document(&self, space: SpaceId, kind: DocumentKind) -> Asking<'_, Document> {
         Box::pin(async move {
-            let registry = self.registry().await;
+            let registry = self.0.registry().await;
             let known = known(&registry, space)?;
             let (version, value) = document(&known.row, kind);
             let mut versions = known.documents.versions().rev();
@@ -53,32 +76,35 @@ impl Plane for Admin {
     }
 
     fn propose(&self, who: Who, wanted: Proposal) -> Asking<'_, Diff> {
-        Box::pin(async move {
-            let registry = self.registry().await;
+        let admin = Arc::clone(&self.0);
+        whole(async move {
+            let registry = admin.registry().await;
             let stepped = registry.propose(&who, &wanted);
-            self.step(registry, stepped).await
+            admin.step(registry, stepped).await
         })
     }
 
     fn approve(&self, who: Who, diff: [u8; 16]) -> Asking<'_, Diff> {
-        Box::pin(async move {
-            let registry = self.registry().await;
+        let admin = Arc::clone(&self.0);
+        whole(async move {
+            let registry = admin.registry().await;
             let stepped = registry.approve(&who, Uuid::from_bytes(diff));
-            self.step(registry, stepped).await
+            admin.step(registry, stepped).await
         })
     }
 
     fn reject(&self, who: Who, diff: [u8; 16]) -> Asking<'_, Diff> {
-        Box::pin(async move {
-            let registry = self.registry().await;
+        let admin = Arc::clone(&self.0);
+        whole(async move {
+            let registry = admin.registry().await;
             let stepped = registry.reject(&who, Uuid::from_bytes(diff));
-            self.step(registry, stepped).await
+            admin.step(registry, stepped).await
         })
     }
 
     fn diffs(&self, space: SpaceId) -> Asking<'_, Vec<Diff>> {
         Box::pin(async move {
-            let registry = self.registry().await;
+            let registry = self.0.registry().await;
             let diffs = known(&registry, space)?.documents.diffs().rev();
             diffs.map(show).collect()
         })
@@ -86,7 +112,7 @@ impl Plane for Admin {
 
     fn diff(&self, space: SpaceId, diff: [u8; 16]) -> Asking<'_, Diff> {
         Box::pin(async move {
-            let registry = self.registry().await;
+            let registry = self.0.registry().await;
             show(known(&registry, space)?.diff(Uuid::from_bytes(diff))?)
         })
     }
@@ -139,3 +165,6 @@ fn show(row: &Arc<DiffRow>) -> Result<Diff, Refused> {
         closed_by: ended.and_then(|ended| ended.by.clone()),
     })
 }
+
+#[cfg(test)]
+mod tests;
