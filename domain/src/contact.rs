@@ -84,8 +84,8 @@ use crate::contact::effect::Effect;
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
 use crate::contact::feed::{Feed, feed_key};
+use crate::contact::handoff::Handoff;
 use crate::contact::handoff::command::{FindHandoff, HandoffCommand};
-use crate::contact::handoff::{Handoff, handoff_key};
 use crate::contact::legal_hold::{Holds, holds_key};
 use crate::contact::note::Note;
 use crate::contact::notice::Notice;
@@ -165,14 +165,7 @@ impl Machine for Contact {
             Body::FindClaim(find) => keys.push(row_key(command.space, find.claim)),
             Body::Advise(advise) => keys.push(advise.target.key(command.space)),
             Body::Show(show) => keys.push(named(show.kind, show.hash)),
-            Body::ForgetCustomer(forget) => {
-                keys.push(row_key(command.space, forget.new_id));
-                let offers = forget.offers.iter();
-                keys.extend(offers.map(|(_, hash)| named(Kind::Directory, *hash)));
-                let handoffs = forget.handoffs.iter();
-                keys.extend(handoffs.map(|id| handoff_key(command.space, *id)));
-                keys.push(named(Kind::Customer, forget.customer));
-            }
+            Body::ForgetCustomer(body) => keys.extend(forget_customer::keys(command.space, body)),
             Body::PlaceHold(place) => {
                 keys.extend(place.target.key(command.space));
                 keys.push(holds_key(command.space));

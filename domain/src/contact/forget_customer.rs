@@ -17,9 +17,21 @@ use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{ErasedReply, Reply};
 use crate::contact::{Contact, key};
-use crate::key::Kind;
+use crate::key::{KeyList, Kind, SpaceId};
 use crate::machine::{Context, Decision, Entities, Events};
 use crate::time::Timestamp;
+
+/// The entities an erasure touches.
+pub(super) fn keys(space: SpaceId, forget: &ForgetCustomer) -> KeyList {
+    let offers = forget.offers.iter();
+    let rows = offers.map(|(_, hash)| key(space, Kind::Directory, *hash));
+    let handoffs = forget.handoffs.iter();
+    let mut keys: KeyList = rows.collect();
+    keys.extend(handoffs.map(|id| handoff_key(space, *id)));
+    keys.push(row_key(space, forget.new_id));
+    keys.push(key(space, Kind::Customer, forget.customer));
+    keys
+}
 
 /// Decides an erasure.
 pub(super) fn decide(

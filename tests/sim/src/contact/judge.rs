@@ -1,8 +1,8 @@
 //! What every command must come to at one moment, and whether a record and an answer say so.
 
 use interlock_domain::contact::command::{
-    AddSuppression, Body, Command, DeclareContactMade, EffectKind, LiftSuppression, SettledBy,
-    Settlement,
+    AddSuppression, Body, Command, DeclareContactMade, EffectKind, LiftSuppression, ObserveMessage,
+    SettledBy, Settlement,
 };
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::feed::{Feed, feed_key};
@@ -116,14 +116,7 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::DeclareContactMade(body) => contact(moment, body),
         Body::AddSuppression(body) => suppress(moment, source, body),
         Body::LiftSuppression(body) => lift(moment, source, body),
-        Body::ObserveMessage(body) => {
-            let change = Change::Seen {
-                key: moment.key(Kind::Customer, body.customer),
-                channel: body.channel,
-                at: body.occurred_at.min(moment.now),
-            };
-            Due::Plain(Reply::Observed, Noted::Accepted, vec![change])
-        }
+        Body::ObserveMessage(body) => message(moment, body),
         Body::ClaimTarget(body) => Due::OneOf(vec![claims::declare(moment, command.route, body)]),
         Body::ObserveOwner(body) => Due::OneOf(claims::observe(moment, command.route, body)),
         Body::LockTask(body) => Due::OneOf(vec![locks::lock(moment, command.route, body)]),
@@ -132,8 +125,6 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::Advise(_)
         | Body::Show(_)
         | Body::FindHold(_)
-        | Body::Handoff(_)
-        | Body::TurnPromise(_)
         | Body::MakeCommitment(_)
         | Body::EndCommitment(_)
         | Body::ReadFeed => unreachable!("they leave no record"),
@@ -147,8 +138,19 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::ReleaseHold(_)
         | Body::Admit(_)
         | Body::SettleAdmission(_)
-        | Body::FindAdmission(_) => unreachable!("the workload has no such command"),
+        | Body::FindAdmission(_)
+        | Body::Handoff(_)
+        | Body::TurnPromise(_) => unreachable!("the workload has no such command"),
     }
+}
+
+fn message(moment: &Moment<'_>, body: &ObserveMessage) -> Due {
+    let change = Change::Seen {
+        key: moment.key(Kind::Customer, body.customer),
+        channel: body.channel,
+        at: body.occurred_at.min(moment.now),
+    };
+    Due::Plain(Reply::Observed, Noted::Accepted, vec![change])
 }
 
 fn taken(changes: &[Change]) -> Noted {
