@@ -130,6 +130,7 @@ where
     config.app_data(state.clone());
     documents_of_spaces::<D>(config);
     counts::<D>(config);
+    erasures_and_holds::<D>(config);
     suppression_list::<D>(config);
     handed_over::<D>(config);
     paid_and_settled::<D>(config);
@@ -172,13 +173,6 @@ where
     );
     let release = format!("{contact}/claims/{{claim_id}}/release");
     add(&release, web::post().to(claims::release::<D>));
-    add("/v1/forget", web::post().to(forget::post::<D>));
-    add("/v1/forget/{request_id}", web::get().to(forget::get::<D>));
-    add("/v1/legal-holds", web::post().to(legal_holds::post::<D>));
-    let release = "/v1/legal-holds/{hold_id}/release";
-    add(release, web::post().to(legal_holds::release::<D>));
-    let live = "/v1/operator/legal-holds";
-    add(live, web::get().to(legal_holds::get::<D>));
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
         config.service(
@@ -188,6 +182,24 @@ where
                 .default_service(web::to(wrong_method)),
         );
     }
+}
+
+/// Erasures and legal holds.
+fn erasures_and_holds<D>(config: &mut web::ServiceConfig)
+where
+    D: Decider,
+{
+    let mut add = |path: &str, route: actix_web::Route| {
+        let resource = web::resource(path).route(route);
+        config.service(resource.default_service(web::to(wrong_method)));
+    };
+    add("/v1/forget", web::post().to(forget::post::<D>));
+    add("/v1/forget/{request_id}", web::get().to(forget::get::<D>));
+    add("/v1/legal-holds", web::post().to(legal_holds::post::<D>));
+    let release = "/v1/legal-holds/{hold_id}/release";
+    add(release, web::post().to(legal_holds::release::<D>));
+    let live = "/v1/operator/legal-holds";
+    add(live, web::get().to(legal_holds::get::<D>));
 }
 
 /// The suppression list.

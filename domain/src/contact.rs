@@ -150,13 +150,12 @@ impl Machine for Contact {
                 keys.extend(claimed(claim.new_id, claim.target));
             }
             Body::LockTask(lock) => {
-                keys.push(row_key(command.space, lock.new_id));
-                keys.push(named(Kind::Object, lock.object));
+                keys.extend(claimed(lock.new_id, Target::Object(lock.object)));
             }
             Body::ReleaseClaim(release) => keys.extend(place_key(command.space, release.place)),
             Body::MakeCommitment(made) => {
-                keys.push(named(Kind::Directory, made.row));
-                keys.push(named(Kind::Customer, made.customer));
+                let customer = named(Kind::Customer, made.customer);
+                keys.extend([named(Kind::Directory, made.row), customer]);
             }
             Body::EndCommitment(end) => keys.extend(place_key(command.space, end.place)),
             Body::Admit(admit) => admit.keys(command.space, &mut keys),
@@ -177,9 +176,7 @@ impl Machine for Contact {
                 keys.push(holds_key(command.space));
             }
             Body::FindHold(_) => keys.push(holds_key(command.space)),
-            // The receipt is enough of a key: the customer may be a busy one.
-            Body::NoteMessage(_) if command.receipt.is_some() => {}
-            Body::NoteMessage(note) => keys.push(named(Kind::Customer, note.customer)),
+            Body::NoteMessage(note) => keys.extend(note.key(command)),
             Body::EndObservation(end) => keys.extend(claimed(end.new_id, end.target)),
             Body::RequestReport(_) | Body::EndReport(_) | Body::ReadReports(_) => {
                 keys.push(reports::reports_key(command.space));

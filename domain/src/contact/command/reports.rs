@@ -3,10 +3,12 @@
 //! Here: the commands of messages and reports (`docs/spec/contact.md` §12, §18). Not here: what they
 //! lead to (a file for each, beside this folder).
 
+use crate::contact::command::Command;
+use crate::contact::key;
 use crate::contact::name::{AgentId, ChannelId, IntentId, PurposeId};
 use crate::contact::text::Text;
 use crate::ids::Id;
-use crate::key::KeyHash;
+use crate::key::{EntityKey, KeyHash, Kind};
 use crate::time::Timestamp;
 
 /// A customer's message was seen.
@@ -41,6 +43,15 @@ pub struct NoteMessage {
     pub occurred_at: Timestamp,
     /// It is an approved template.
     pub template: bool,
+}
+
+impl NoteMessage {
+    /// The customer, unless there is a receipt: that is enough of a key, and the customer may be a
+    /// busy one.
+    pub(in crate::contact) fn key(&self, command: &Command) -> Option<EntityKey> {
+        let customer = key(command.space, Kind::Customer, self.customer);
+        command.receipt.is_none().then_some(customer)
+    }
 }
 
 /// A shadow run is asked for.
