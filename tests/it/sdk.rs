@@ -7,7 +7,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdin, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use serde_json::json;
 
@@ -41,7 +41,8 @@ impl Script {
             .expect("python");
         let words = child.stdin.take().expect("the pipe was asked for");
         let out = child.stdout.take().expect("the pipe was asked for");
-        let (told, lines) = channel();
+        // A script says four words and waits; one that says more waits for the test.
+        let (told, lines) = sync_channel(64);
         std::thread::spawn(move || {
             for line in BufReader::new(out).lines().map_while(Result::ok) {
                 told.send(line).ok();

@@ -75,7 +75,7 @@ for purpose in ("transactional", "service"):
 stopped = client.conversation(f"c-{uuid.uuid4().hex}", subject=opted_out, agent_id="closing")
 same(ask(stopped, "service"), ("deny", ["suppressed"]), "an opt-out that was read")
 talk.declare.effect(effect, "done")
-contact = uuid.uuid4()
+contact = str(uuid.uuid4())
 talk.declare.contact_made(None, purpose="marketing", channel="whatsapp", jti=contact)
 same(client.flush(0.2), False, "declarations to nobody")
 print("waiting", flush=True)
