@@ -26,6 +26,8 @@ mod handoffs;
 #[cfg(test)]
 mod malformed;
 #[cfg(test)]
+mod mappings;
+#[cfg(test)]
 mod messages;
 #[cfg(test)]
 mod no_plane;

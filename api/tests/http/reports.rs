@@ -1,5 +1,5 @@
-//! Rows R1, R2 and the overview's part of K3: shadow runs, their reports and the overview; mapped
-//! events and repeats of `/v1/batch`.
+//! Rows R1, R2 and the overview's part of K3: shadow runs, their reports and the overview; repeats
+//! of `/v1/batch`.
 
 use std::time::Duration;
 
@@ -15,7 +15,7 @@ use crate::world::World;
 const MESSAGES: &str = "/v1/batch";
 const SHADOW: &str = "/v1/coordination/shadow";
 const REPORTS: &str = "/v1/coordination/reports";
-const OVERVIEW: &str = "/v1/coordination/overview";
+pub(crate) const OVERVIEW: &str = "/v1/coordination/overview";
 
 /// More messages at once than any test has; figures are made anew for every request.
 const BOUNDS: (usize, Duration) = (1_000, Duration::MAX);
@@ -28,12 +28,12 @@ fn sent(value: &str, agent: &str, at: &str) -> Value {
         "content": {"type": "text", "text": "Sua proposta de 1990 reais"}, "occurred_at": at})
 }
 
-fn send(node: &Node, items: &[Value]) -> Value {
+pub(crate) fn send(node: &Node, items: &[Value]) -> Value {
     node.post_as(KEY_B, MESSAGES, &json!({"items": items}))
         .json()
 }
 
-fn get(node: &Node, path: &str) -> Value {
+pub(crate) fn get(node: &Node, path: &str) -> Value {
     node.get(path, Some(KEY_D)).ok()
 }
 
@@ -399,114 +399,6 @@ fn a_claim_beside_anothers_is_an_overlap() {
     let overview = get(&node, OVERVIEW);
     assert_eq!(overview["conflicts"]["ownership_overlaps"], 1);
     assert_eq!(overview["ownership"].as_array().unwrap().len(), 2);
-}
-
-/// An event of the panel, which the conformance space maps to ownership.
-fn session(what: &str, value: &str, at: &str, fields: Value) -> Value {
-    json!({"type": "event", "kind": "system_event", "idempotency_key": fresh("event"),
-        "canonical_type": format!("panel.session_{what}"), "handles": [phone(value)],
-        "occurred_at": at, "fields": fields})
-}
-
-#[test]
-fn a_mapped_event_holds_a_customer_and_another_ends_it() {
-    let node = Node::start();
-    let value = "+5511922240010";
-    let owner = || node.check(&check_with(&json!({"subject": phone(value)})))["owner"].clone();
-    let opened = session(
-        "opened",
-        value,
-        "2026-11-30T11:50:00Z",
-        json!({"attendant": "maria"}),
-    );
-    assert_eq!(send(&node, std::slice::from_ref(&opened))["accepted"], 1);
-    let held = owner();
-    assert_eq!(held["holder"], "maria");
-    assert_eq!(
-        (&held["level"], &held["via"]),
-        (&json!("human_active"), &json!("mapping"))
-    );
-    assert_eq!(
-        held["valid_until"], "2026-11-30T12:30:00Z",
-        "1800 s from now"
-    );
-    let row = json!([{"kind": "owner", "level": "human_active", "via": "mapping",
-        "holder_kind": "human", "claims": 1, "holders": 1}]);
-    assert_eq!(get(&node, OVERVIEW)["ownership"], row);
-    // An older end changes nothing, a repeat is one, a newer end frees.
-    send(
-        &node,
-        &[session("closed", value, "2026-11-30T11:40:00Z", json!({}))],
-    );
-    assert_eq!(owner()["holder"], "maria");
-    let again = send(&node, std::slice::from_ref(&opened));
-    assert_eq!(
-        (&again["accepted"], &again["duplicates"]),
-        (&json!(0), &json!(1))
-    );
-    send(
-        &node,
-        &[session("closed", value, "2026-11-30T11:55:00Z", json!({}))],
-    );
-    assert_eq!(owner(), Value::Null);
-    // What began before the end and comes after it begins nothing.
-    send(
-        &node,
-        &[session(
-            "opened",
-            value,
-            "2026-11-30T11:54:00Z",
-            json!({"attendant": "ana"}),
-        )],
-    );
-    assert_eq!(owner(), Value::Null);
-}
-
-#[test]
-fn an_event_about_an_object_holds_the_object() {
-    let node = Node::start();
-    let object = json!({"type": "deal", "namespace": "crm", "id": fresh("deal")});
-    let mut opened = session(
-        "opened",
-        "",
-        "2026-11-30T11:50:00Z",
-        json!({"attendant": "maria"}),
-    );
-    opened["handles"] = json!([]);
-    opened["object_refs"] = json!([object]);
-    assert_eq!(send(&node, &[opened])["accepted"], 1);
-    let members = json!({"subject": null, "object": object, "effect_key": fresh("effect")});
-    let held = node.check(&check_with(&members));
-    assert_eq!(held["decision"], "defer", "{held}");
-    assert_eq!(
-        (&held["owner"]["holder"], &held["owner"]["via"]),
-        (&json!("maria"), &json!("mapping"))
-    );
-}
-
-#[test]
-fn an_event_that_is_not_mapped_is_taken_and_one_without_a_holder_is_told() {
-    let node = Node::start();
-    let value = "+5511922240011";
-    let at = "2026-11-30T11:50:00Z";
-    let entities = node.world.entities();
-    let told = send(
-        &node,
-        &[
-            session("moved", value, at, json!({})),
-            session("opened", value, at, json!({"agent": "maria"})),
-            session("opened", value, at, json!({"attendant": ""})),
-        ],
-    );
-    assert_eq!(told["accepted"], 1);
-    let places: Vec<&Value> = told["errors"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|error| &error["index"])
-        .collect();
-    assert_eq!(places, [1, 2]);
-    assert_eq!(node.world.entities(), entities, "nothing is kept");
 }
 
 #[test]

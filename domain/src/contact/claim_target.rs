@@ -83,12 +83,10 @@ pub(super) fn decide(
     );
     let other = |claim: &Claim| claim.is_live(now) && claim.holder != wanted.holder;
     let overlaps = own.is_none() && known.iter().any(other);
+    let stands = answer::stands(command, &accepted, Noted::Accepted);
     Decision {
         events,
-        ..answer::beside(
-            answer::stands(command, &accepted, Noted::Accepted),
-            overlaps,
-        )
+        ..answer::beside(stands, overlaps)
     }
 }
 

@@ -3,20 +3,22 @@
 //! Here: commands with resolved names and hashed keys. Nothing in them is text a client sent, except
 //! a window's zone, a holder, a level and a task, which are shown again. Not here: JSON (`wire`), hashing and authentication (`api`).
 
+mod commitment;
 mod ownership;
+mod privacy;
 mod reports;
 
+pub use self::commitment::{EndCommitment, MakeCommitment};
 pub use self::ownership::{
     ClaimPlace, ClaimTarget, EndObservation, FindClaim, LockTask, ObserveOwner, ReleaseClaim,
 };
+pub use self::privacy::{FindHold, ForgetCustomer, HoldPlace, PlaceHold, ReleaseHold};
 pub use self::reports::{EndReport, NoteMessage, ObserveMessage, ReadReports, RequestReport};
 
 use serde::{Deserialize, Serialize};
 
-use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
 use crate::contact::handoff::command::HandoffCommand;
-use crate::contact::legal_hold::HoldTarget;
 use crate::contact::name::{
     AgentId, ChannelId, GatewayId, IntentId, OperationId, PurposeId, ReasonId, SourceId, TaskId,
 };
@@ -395,88 +397,6 @@ pub struct Show {
     pub kind: Kind,
     /// Which one.
     pub hash: KeyHash,
-}
-
-/// Something was offered.
-#[derive(Clone, Debug, PartialEq)]
-pub struct MakeCommitment {
-    /// To whom.
-    pub customer: KeyHash,
-    /// Its id.
-    pub id: Text,
-    /// Keyed hash of its id: ids are unique in the space.
-    pub row: KeyHash,
-    /// Its type's name.
-    pub kind: Text,
-    /// Its rank among those of a type where the best one holds.
-    pub score: Option<Score>,
-    /// Until when; `None`: no end.
-    pub until: Option<Timestamp>,
-    /// What was offered, sealed by the edge.
-    pub terms: Option<Vec<u8>>,
-}
-
-/// What became of an offer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct EndCommitment {
-    /// Whose it is, or where its id leads.
-    pub place: ClaimPlace,
-    /// Its id.
-    pub id: Text,
-    /// Keyed hash of its id.
-    pub row: KeyHash,
-    /// How it stands from now on: accepted, withdrawn or declined.
-    pub state: CommitmentState,
-}
-
-/// A customer is erased.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ForgetCustomer {
-    /// Who.
-    pub customer: KeyHash,
-    /// The erasure's id; the edge gives it, for its row is one of the command's keys.
-    pub new_id: Id,
-    /// The customer's offers as the edge read them: id, and the keyed hash its row is found by. One
-    /// that was offered since turns the command down as [`Reply::Moved`](crate::contact::reply::Reply).
-    pub offers: Vec<(Text, KeyHash)>,
-    /// The customer's handoffs, read likewise.
-    pub handoffs: Vec<Id>,
-}
-
-/// A legal hold is placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct PlaceHold {
-    /// On what.
-    pub target: HoldTarget,
-    /// The hold's id.
-    pub new_id: Id,
-}
-
-/// A legal hold is released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReleaseHold {
-    /// Which.
-    pub hold: Id,
-    /// What it is on.
-    pub place: HoldPlace,
-}
-
-/// What a hold named by its id is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum HoldPlace {
-    /// Not looked up yet.
-    ToFind,
-    /// On this.
-    At(HoldTarget),
-    /// There is no such hold, or it is forgotten.
-    Nowhere,
-}
-
-/// What a hold is on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FindHold {
-    /// Which hold.
-    pub hold: Id,
 }
 
 /// May this call be made?
