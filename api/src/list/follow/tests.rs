@@ -83,9 +83,11 @@ async fn ask(node: &Node<Contact>, commands: Vec<Command>) -> Vec<Reply> {
     };
     let answers = node.handle().submit(submission).await;
     let answers = answers.expect("there are credits").into_iter();
-    let decided = answers.map(|answer| match answer {
-        Answer::Decided(reply) => reply,
-        other => panic!("not decided: {other:?}"),
+    let decided = answers.map(|answer| {
+        let Answer::Decided(reply) = answer else {
+            panic!("not decided: {answer:?}");
+        };
+        reply
     });
     decided.collect()
 }
