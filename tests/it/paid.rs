@@ -1,5 +1,6 @@
 //! Many at once for the last units of a paid operation: no unit is given twice, and none is lost, at
-//! every shard count; and what was given is still taken after a kill.
+//! every shard count; and what was given is still taken after a kill. And a disk that fails: no unit
+//! is given that is not recorded.
 //!
 //! Here: 64 threads for the units of one customer, of the space, and of the space through effects.
 //! Not here: how units count (`domain`), and what a client is told (`api`).
@@ -14,6 +15,7 @@ use crate::raw::{Connection, post};
 
 const THREADS: usize = 64;
 const ROUNDS: usize = 20;
+const SEED: &str = include_str!("../conformance/space.json");
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
 const ADMISSIONS: &str = "/v1/coordination/admissions";
 const EFFECTS: &str = "/v1/coordination/effects";
@@ -24,7 +26,7 @@ const OF_SPACE: usize = 7;
 
 /// The conformance space, with an operation of the space for each round and one for effects.
 fn seed() -> String {
-    let mut seed: Value = serde_json::from_str(include_str!("../conformance/space.json")).unwrap();
+    let mut seed: Value = serde_json::from_str(SEED).unwrap();
     let rules = &mut seed["spaces"][0]["coordination"];
     let whole = json!({"scope": "space", "limit_units": OF_SPACE, "per_hours": 24,
         "call_ceiling": 2});
@@ -80,6 +82,42 @@ fn race_at(shards: u16) {
         let again = server.post_once(ADMISSIONS, KEY, &format!("after-{number}"), body);
         assert_eq!(again.status, 409, "what was given is taken: {}", again.text);
     }
+}
+
+/// No durable write, no admission: what the failing disk did not take is answered 503 and is asked for
+/// again under its key, and every unit that was answered is spent after the next start.
+#[test]
+fn a_call_whose_record_is_not_written_is_not_admitted() {
+    const UNITS: u32 = 1_000_000;
+    let mut seed: Value = serde_json::from_str(SEED).unwrap();
+    seed["spaces"][0]["coordination"]["paid"]["large"] =
+        json!({"scope": "space", "limit_units": UNITS, "per_hours": 24, "call_ceiling": 1});
+    let server = Setup::new()
+        .seed(&seed.to_string())
+        .test_clock("2026-01-05T12:00:00Z")
+        .file_bytes_max(Some(2 * 1_024 * 1_024))
+        .start();
+    let call = |units: u32| json!({"operation": "large", "cost_units": units});
+    let mut last = 0;
+    let failed = loop {
+        let answer = server.post_once(ADMISSIONS, KEY, &format!("call-{last}"), &call(1));
+        if answer.status != 201 {
+            break answer;
+        }
+        last += 1;
+        assert!(last < 99_999, "the disk never failed");
+    };
+    assert_eq!(failed.status, 503, "{failed:?}");
+    assert_eq!(failed.json()["code"], "coordination_unavailable");
+    let setup = server.setup();
+    server.ended();
+    let server = setup.file_bytes_max(None).start();
+    for _ in 0..2 {
+        let again = server.post_once(ADMISSIONS, KEY, &format!("call-{last}"), &call(1));
+        assert_eq!(again.status, 201, "{again:?}");
+    }
+    let look = server.post_once(ADMISSIONS, KEY, "look", &call(0));
+    assert_eq!(look.json()["remaining"], UNITS - last - 1, "{look:?}");
 }
 
 /// How many requests of each round got units; the others are told the budget is exhausted.

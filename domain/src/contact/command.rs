@@ -5,6 +5,7 @@
 
 mod commitment;
 mod ownership;
+mod paid;
 mod privacy;
 mod reports;
 
@@ -12,6 +13,7 @@ pub use self::commitment::{EndCommitment, MakeCommitment};
 pub use self::ownership::{
     ClaimPlace, ClaimTarget, EndObservation, FindClaim, LockTask, ObserveOwner, ReleaseClaim,
 };
+pub use self::paid::{AdmissionPlace, AdmissionSettlement, Admit, FindAdmission, SettleAdmission};
 pub use self::privacy::{FindHold, ForgetCustomer, HoldPlace, PlaceHold, ReleaseHold};
 pub use self::reports::{EndReport, NoteMessage, ObserveMessage, ReadReports, RequestReport};
 
@@ -20,7 +22,7 @@ use serde::{Deserialize, Serialize};
 use crate::contact::directory::Target;
 use crate::contact::handoff::command::HandoffCommand;
 use crate::contact::name::{
-    AgentId, ChannelId, GatewayId, IntentId, OperationId, PurposeId, ReasonId, SourceId, TaskId,
+    AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
 };
 use crate::contact::promise::{Promise, PromiseState};
 use crate::contact::text::Text;
@@ -397,67 +399,6 @@ pub struct Show {
     pub kind: Kind,
     /// Which one.
     pub hash: KeyHash,
-}
-
-/// May this call be made?
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Admit {
-    /// The operation's name.
-    pub operation: Text,
-    /// What its cap is for: the customer, the object or the space, as the operation's scope says.
-    pub target: Target,
-    /// What the call costs, in units; `None`: the highest cost so far.
-    pub units: Option<u32>,
-    /// The id the admission gets; see [`ClaimTarget::new_id`].
-    pub new_id: Id,
-}
-
-/// An admission is settled.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SettleAdmission {
-    /// Which.
-    pub admission: Id,
-    /// How it ended.
-    pub settlement: AdmissionSettlement,
-    /// Where it is.
-    pub place: AdmissionPlace,
-}
-
-/// How an admitted call ended, as told.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdmissionSettlement {
-    /// It was made.
-    Done {
-        /// What it really cost, in units.
-        cost: u32,
-    },
-    /// It failed; its units stay spent.
-    Failed,
-    /// It was not made; its units go back.
-    Skipped,
-}
-
-/// Where an admission named by its id is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum AdmissionPlace {
-    /// Not looked up yet.
-    ToFind,
-    /// The id's directory row leads here.
-    At {
-        /// The entity its units are on.
-        target: Target,
-        /// Its operation.
-        operation: OperationId,
-    },
-    /// There is no such id, or it is forgotten.
-    Nowhere,
-}
-
-/// Which entities an admission draws on.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct FindAdmission {
-    /// Which admission.
-    pub admission: Id,
 }
 
 /// How a promise stands.

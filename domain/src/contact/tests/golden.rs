@@ -1,6 +1,8 @@
 //! What is stored, byte for byte. A change here is a change of format: old records are decoded for
 //! ever, so variants and fields are only ever added behind what is there.
 
+mod paid;
+
 use std::fmt::Write;
 
 use serde::Serialize;
@@ -8,22 +10,21 @@ use smallvec::smallvec;
 
 use super::{claim_of, lock_of};
 use crate::contact::Contact;
-use crate::contact::admission::{Admission, AdmissionState};
+use crate::contact::admission::AdmissionState;
 use crate::contact::claim::{Claim, ClaimKind};
 use crate::contact::command::{Direction, EffectKind, Route, Settlement};
 use crate::contact::commitment::{Commitment, CommitmentState, Score};
 use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::erasure::Erased;
 use crate::contact::event::{
-    AdmissionSettled, ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CostMeasured,
-    CustomerErased, EffectReserved, EffectSettled, Event, HandoffTurned, HoldMarked, HoldReleased,
-    MessageSeen, PromiseTurned, RunEnded, RunRequested, SuppressionLifted, TokenSeen,
-    UnitsCorrected, UnitsReserved,
+    ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CustomerErased, EffectReserved,
+    EffectSettled, Event, HandoffTurned, HoldMarked, HoldReleased, MessageSeen, PromiseTurned,
+    RunEnded, RunRequested, SuppressionLifted, TokenSeen,
 };
 use crate::contact::feed::Feed;
 use crate::contact::handoff::{EffectSeen, Handoff, HandoffStatus, Package};
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
-use crate::contact::name::{AgentId, ChannelId, OperationId, PurposeId, ReasonId, SourceId};
+use crate::contact::name::{AgentId, ChannelId, PurposeId, ReasonId, SourceId};
 use crate::contact::note::{Fact, Mark, MessageNoted, Note, Noted};
 use crate::contact::promise::{Promise, PromiseState};
 use crate::contact::reason::{Reason, Refusal, Verdict};
@@ -109,7 +110,7 @@ fn events() -> Vec<Event> {
     events.extend(ownership());
     events.extend(privacy());
     events.extend(runs());
-    events.extend(paid());
+    events.extend(paid::events());
     events.extend(handoffs());
     events
 }
@@ -242,45 +243,6 @@ fn runs() -> Vec<Event> {
             at,
             summary: Some(vec![7]),
         })),
-    ]
-}
-
-/// Admissions and their units.
-fn paid() -> Vec<Event> {
-    let at = Timestamp(1);
-    let admission = Admission {
-        operation: Text::from("search"),
-        at,
-        expires_at: Timestamp(2),
-        reserved: 6,
-        state: AdmissionState::Done { cost: 5 },
-    };
-    vec![
-        Event::RowWritten(Box::new(DirectoryRow {
-            target: Target::Space(KeyHash([0xcd; 16])),
-            until: at,
-            terms: None,
-            erased: None,
-            admission: Some(Box::new(admission)),
-        })),
-        Event::UnitsReserved(UnitsReserved {
-            operation: OperationId(5),
-            units: 4,
-            at,
-            keep_hours: 24,
-            limit: 9,
-        }),
-        Event::UnitsCorrected(UnitsCorrected {
-            operation: OperationId(5),
-            reserved_at: at,
-            from: 4,
-            to: 3,
-        }),
-        Event::AdmissionSettled(AdmissionSettled {
-            state: AdmissionState::Skipped,
-            at,
-        }),
-        Event::CostMeasured(CostMeasured { cost: 5, at }),
     ]
 }
 
