@@ -1,12 +1,10 @@
-//! The published SDK against a server of ours. The driver runs whole; `xtask/conformance.toml` lists
-//! the scenarios that must pass, with a few words on each. The others are reported and do not count.
+//! The published SDK against a server of ours: every scenario of the driver must pass, none may be
+//! skipped.
 
-use std::collections::{BTreeMap, BTreeSet};
-use std::fs;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use clap::Args;
-use serde::Deserialize;
 
 use crate::server::{self, Server};
 use crate::setup;
@@ -27,12 +25,12 @@ const SHARDS: [u16; 3] = [1, 2, 5];
 /// How often at each of them.
 const RUNS: u16 = 3;
 
+/// How many scenarios the driver has; one that lost some shows nothing.
+const SCENARIOS: usize = 50;
+
 /// What to run.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct Options {
-    /// Every scenario must pass, listed or not
-    #[arg(long)]
-    pub(crate) all: bool,
     /// Run the scenarios whose name contains this
     #[arg(long)]
     pub(crate) only: Option<String>,
@@ -52,9 +50,8 @@ pub(crate) struct Options {
 
 impl Options {
     /// What the tests run.
-    pub(crate) fn listed() -> Self {
+    pub(crate) fn whole() -> Self {
         Self {
-            all: false,
             only: None,
             release: false,
             binary: None,
@@ -62,20 +59,6 @@ impl Options {
             runs: RUNS,
         }
     }
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct List {
-    scenario: Vec<Listed>,
-}
-
-#[derive(Debug, Deserialize)]
-#[serde(deny_unknown_fields)]
-struct Listed {
-    name: String,
-    #[serde(rename = "proves")]
-    _proves: String,
 }
 
 /// What the driver said of a scenario.
@@ -91,7 +74,6 @@ type Verdicts = BTreeMap<String, Verdict>;
 /// Runs the drivers, each time against a server of its own on the data of the one before.
 pub(crate) fn run(options: &Options) -> Outcome<Tests> {
     setup::run()?;
-    let must_pass = listed()?;
     let binary = match &options.binary {
         Some(binary) => binary.clone(),
         None => server::build(options.release)?,
@@ -102,14 +84,14 @@ pub(crate) fn run(options: &Options) -> Outcome<Tests> {
         for run in 1..=options.runs {
             eprintln!("   shards {shards}, run {run} of {}", options.runs);
             let server = Server::start(&binary, folder.path(), &["--shards", &shards.to_string()])?;
-            tests.add(&one(options, &must_pass, server)?);
+            tests.add(&one(options, server)?);
         }
     }
     Ok(tests)
 }
 
 /// One run of both drivers.
-fn one(options: &Options, must_pass: &BTreeSet<String>, server: Server) -> Outcome<Tests> {
+fn one(options: &Options, server: Server) -> Outcome<Tests> {
     let address = [server.url.as_str(), server::KEY, SPACE];
     let keys = [
         "--second-key",
@@ -119,22 +101,16 @@ fn one(options: &Options, must_pass: &BTreeSet<String>, server: Server) -> Outco
         "--admin-key",
         ADMIN_KEY,
     ];
-    let counts = |name: &str| options.all || must_pass.contains(name);
     let only: Vec<&str> = options
         .only
         .iter()
         .flat_map(|only| ["--only", only])
         .collect();
-    let driven = drive(
-        "drive_sdk.py",
-        &[&address, &keys[..], &only].concat(),
-        &counts,
-    )?;
-    let mut tests = judge(&driven, &counts);
+    let driven = drive("drive_sdk.py", &[&address, &keys[..], &only].concat())?;
+    let mut tests = judge(&driven);
     if options.only.is_none() {
-        tests.failed += unknown(&driven, must_pass);
-        let smoke = drive("smoke_sdk.py", &address[..2], &|_| true)?;
-        tests.add(&judge(&smoke, &|_| true));
+        tests.one("the driver has all its scenarios", is_whole(&driven));
+        tests.add(&judge(&drive("smoke_sdk.py", &address[..2])?));
     }
     let log = server.log();
     tests.one("the server leaves with status 0 when asked", server.stop());
@@ -163,20 +139,8 @@ fn customer_in(log: &str) -> Option<&str> {
     })
 }
 
-fn listed() -> Outcome<BTreeSet<String>> {
-    let path = shell::root().join("xtask/conformance.toml");
-    let text = fs::read_to_string(&path).map_err(|error| format!("{}: {error}", path.display()))?;
-    let list: List =
-        toml::from_str(&text).map_err(|error| format!("{}: {error}", path.display()))?;
-    Ok(list
-        .scenario
-        .into_iter()
-        .map(|listed| listed.name)
-        .collect())
-}
-
-/// Runs a driver and reads its lines; shows what did not pass, and whether it counts.
-fn drive(script: &str, words: &[&str], counts: &dyn Fn(&str) -> bool) -> Outcome<Verdicts> {
+/// Runs a driver and reads its lines; shows what did not pass.
+fn drive(script: &str, words: &[&str]) -> Outcome<Verdicts> {
     let mut driver = shell::command(setup::python(), [format!("tests/conformance/{script}")]);
     let mut verdicts = Verdicts::new();
     let mut closed = false;
@@ -186,8 +150,7 @@ fn drive(script: &str, words: &[&str], counts: &dyn Fn(&str) -> bool) -> Outcome
             return;
         };
         if verdict != Verdict::Passed {
-            let open = if counts(name) { "" } else { "(not listed) " };
-            eprintln!("   {open}{line}");
+            eprintln!("   {line}");
         }
         verdicts.insert(name.to_owned(), verdict);
     })?;
@@ -210,36 +173,23 @@ fn read_line(line: &str) -> Option<(&str, Verdict)> {
     Some((rest.split(':').next()?.trim(), verdict))
 }
 
-/// Counts the scenarios that count and names the others that pass.
-fn judge(verdicts: &Verdicts, counts: &dyn Fn(&str) -> bool) -> Tests {
+fn judge(verdicts: &Verdicts) -> Tests {
     let mut tests = Tests::default();
-    let mut extra = Vec::new();
     for (name, verdict) in verdicts {
-        match (counts(name), verdict) {
-            (true, Verdict::Passed) => tests.passed += 1,
-            (true, Verdict::Failed) => tests.failed += 1,
-            (true, Verdict::Skipped) => tests.skipped.push(name.clone()),
-            (false, Verdict::Passed) => extra.push(name.as_str()),
-            (false, Verdict::Failed | Verdict::Skipped) => {}
+        match verdict {
+            Verdict::Passed => tests.passed += 1,
+            Verdict::Failed => tests.failed += 1,
+            Verdict::Skipped => tests.skipped.push(name.clone()),
         }
-    }
-    if !extra.is_empty() {
-        eprintln!("   {} pass and could be listed:", extra.len());
-    }
-    for name in extra {
-        eprintln!("      {name}");
     }
     tests
 }
 
-/// How many listed scenarios the driver does not have.
-fn unknown(verdicts: &Verdicts, must_pass: &BTreeSet<String>) -> u64 {
-    let unknown = must_pass
-        .iter()
-        .filter(|name| !verdicts.contains_key(*name));
-    unknown
-        .inspect(|name| eprintln!("   FAIL {name}: the driver has no such scenario"))
-        .count() as u64
+fn is_whole(verdicts: &Verdicts) -> Outcome<()> {
+    if verdicts.len() < SCENARIOS {
+        return Err(format!("{} of {SCENARIOS} ran", verdicts.len()));
+    }
+    Ok(())
 }
 
 #[cfg(test)]
@@ -262,7 +212,7 @@ mod tests {
     }
 
     #[test]
-    fn only_listed_scenarios_count_and_a_missing_one_fails() {
+    fn every_scenario_counts_and_a_missing_one_fails() {
         let verdicts = [
             ("a", Verdict::Passed),
             ("b", Verdict::Failed),
@@ -271,12 +221,12 @@ mod tests {
         let verdicts = verdicts
             .map(|(name, verdict)| (name.to_owned(), verdict))
             .into();
-        let counted = |names: &[&str]| judge(&verdicts, &|name| names.contains(&name));
-        assert_eq!((counted(&["a"]).passed, counted(&["a"]).failed), (1, 0));
-        assert_eq!(counted(&["a", "b"]).failed, 1);
-        assert_eq!(counted(&["c"]).skipped, ["c"]);
-        let must = BTreeSet::from(["a".to_owned(), "gone".to_owned()]);
-        assert_eq!(unknown(&verdicts, &must), 1);
+        let tests = judge(&verdicts);
+        assert_eq!((tests.passed, tests.failed), (1, 1));
+        assert_eq!(tests.skipped, ["c"]);
+        assert_eq!(is_whole(&verdicts), Err("3 of 50 ran".to_owned()));
+        let name = |number: usize| (format!("scenario_{number}"), Verdict::Passed);
+        assert_eq!(is_whole(&(0..50).map(name).collect()), Ok(()));
     }
 
     #[test]
@@ -284,10 +234,5 @@ mod tests {
         assert!(customer_in("x\nphone=+5511987654321 y").is_some());
         assert!(customer_in("id 5511987654321").is_some());
         assert!(customer_in("took 55119 us, id 0192f5511987654321, 551198765432100").is_none());
-    }
-
-    #[test]
-    fn the_list_in_the_repository_reads() {
-        assert!(!listed().expect("reads").is_empty());
     }
 }

@@ -18,7 +18,7 @@ pub(crate) fn run() -> Outcome<Tests> {
         ("features", || nextest(&shell::FEATURES)),
         ("documentation", documentation),
         ("conformance", || {
-            conformance::run(&conformance::Options::listed())
+            conformance::run(&conformance::Options::whole())
         }),
     ];
     let mut total = Tests::default();
