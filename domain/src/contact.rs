@@ -39,6 +39,7 @@ pub mod holdings;
 pub mod legal_hold;
 mod lift_suppression;
 mod lock_task;
+mod look_up;
 mod make_commitment;
 pub mod name;
 pub mod note;
@@ -75,8 +76,7 @@ mod turn_promise;
 pub mod window;
 
 use crate::contact::command::{
-    AddSuppression, AdmissionPlace, Body, ClaimPlace, Command, FindAdmission, FindClaim, FindHold,
-    HoldPlace, LiftSuppression, ObserveOwner,
+    AddSuppression, Body, ClaimPlace, Command, HoldPlace, LiftSuppression, ObserveOwner,
 };
 use crate::contact::customer::Customer;
 use crate::contact::directory::{DirectoryRow, Target, row_key};
@@ -85,7 +85,6 @@ use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
 use crate::contact::feed::{Feed, feed_key};
 use crate::contact::handoff::Handoff;
-use crate::contact::handoff::command::{FindHandoff, HandoffCommand};
 use crate::contact::legal_hold::{Holds, holds_key};
 use crate::contact::note::Note;
 use crate::contact::notice::Notice;
@@ -95,7 +94,7 @@ use crate::contact::policy::Policy;
 use crate::contact::receipt::Receipt;
 use crate::contact::reply::Reply;
 use crate::contact::reports::Reports;
-use crate::ids::{Id, IdStream};
+use crate::ids::IdStream;
 use crate::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
 use crate::machine::{Broken, Context, Decision, Entities, Machine, Sweep, Undecided};
 use crate::time::Timestamp;
@@ -188,71 +187,11 @@ impl Machine for Contact {
     }
 
     fn look_up(command: &Command) -> Option<Command> {
-        if let Body::ReleaseHold(release) = &command.body {
-            let find = FindHold { hold: release.hold };
-            return (release.place == HoldPlace::ToFind).then(|| Command {
-                receipt: None,
-                body: Body::FindHold(find),
-                ..command.clone()
-            });
-        }
-        if let Body::SettleAdmission(settle) = &command.body {
-            let admission = settle.admission;
-            let is_to_find = settle.place == AdmissionPlace::ToFind;
-            return is_to_find.then(|| Command {
-                receipt: None,
-                body: Body::FindAdmission(FindAdmission { admission }),
-                ..command.clone()
-            });
-        }
-        let to_find = |place| place == ClaimPlace::ToFind;
-        let claim = |claim| Body::FindClaim(FindClaim { claim });
-        let look_up = if let Body::ReleaseClaim(release) = &command.body {
-            to_find(release.place).then(|| claim(release.claim))
-        } else if let Body::EndCommitment(end) = &command.body {
-            to_find(end.place).then(|| claim(Id(end.row.0)))
-        } else if let Body::Handoff(HandoffCommand::Close(close)) = &command.body {
-            let find = FindHandoff {
-                handoff: close.handoff,
-            };
-            to_find(close.place).then_some(Body::Handoff(HandoffCommand::Find(find)))
-        } else {
-            None
-        };
-        Some(Command {
-            receipt: None,
-            body: look_up?,
-            ..command.clone()
-        })
+        look_up::of(command)
     }
 
-    /// An id that leads nowhere is decided too: its answer is a receipt's like any other.
-    fn looked_up(mut command: Command, found: Reply) -> Result<Command, Reply> {
-        if let Body::ReleaseHold(release) = &mut command.body {
-            release.place = if let Reply::HoldFound(target) = found {
-                HoldPlace::At(target)
-            } else {
-                HoldPlace::Nowhere
-            };
-            return Ok(command);
-        }
-        if let Body::SettleAdmission(settle) = &mut command.body {
-            settle.place = settle_admission::place(&found);
-            return Ok(command);
-        }
-        let found = if let Reply::Found(target) = found {
-            ClaimPlace::At(target)
-        } else {
-            ClaimPlace::Nowhere
-        };
-        if let Body::ReleaseClaim(release) = &mut command.body {
-            release.place = found;
-        } else if let Body::EndCommitment(end) = &mut command.body {
-            end.place = found;
-        } else if let Body::Handoff(HandoffCommand::Close(close)) = &mut command.body {
-            close.place = found;
-        }
-        Ok(command)
+    fn looked_up(command: Command, found: Reply) -> Result<Command, Reply> {
+        look_up::complete(command, found)
     }
 
     fn decide(
