@@ -186,13 +186,8 @@ impl<M: Machine> Node<M> {
             failure: &failure,
         };
         let (arbiters, shards) = parts::start_shards::<M>(options, &start, policies);
-        let (feed, writer) = parts::history::<M>(
-            &log,
-            &owned,
-            options.history,
-            (&clock, &readiness, &pressure),
-            &failure,
-        )?;
+        let (feed, writer) =
+            parts::history::<M>(&log, &owned, options.history, &readiness, &start)?;
         let committer = parts::committer(&log, &owned, options.keeper, notices.clone());
         let thread = CommitThread {
             committer: committer.with_history(feed),

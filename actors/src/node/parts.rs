@@ -104,18 +104,18 @@ pub(super) fn history<M: Machine>(
     log: &Arc<dyn Log>,
     owned: &[Owned],
     options: HistoryOptions,
-    (clock, readiness, pressure): (&NodeClock, &Readiness, &Arc<Pressure>),
-    failure: &watch::Sender<Option<Failure>>,
+    readiness: &Readiness,
+    start: &ShardStart<'_, M>,
 ) -> Result<(Feed, Writer<M>), LogError> {
     let durable = log.history_position()?.unwrap_or_default();
     let (feed, intake) = history::queue(options.queue_bytes_max, durable);
     let writer = Writer {
         log: Arc::clone(log),
         intake,
-        clock: clock.clone(),
+        clock: start.clock.clone(),
         readiness: readiness.clone(),
-        pressure: Arc::clone(pressure),
-        failure: failure.clone(),
+        pressure: Arc::clone(start.pressure),
+        failure: start.failure.clone(),
         metrics: HistoryMetrics::new(),
         options,
         lasts: history::lasts(owned),
@@ -124,7 +124,7 @@ pub(super) fn history<M: Machine>(
     Ok((feed, writer))
 }
 
-/// What every shard is started with.
+/// What every shard is started with, and the writer of history beside them.
 pub(super) struct ShardStart<'a, M: Machine> {
     pub(super) sender: &'a Sender<Handed<M>>,
     pub(super) clock: &'a NodeClock,

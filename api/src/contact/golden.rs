@@ -196,6 +196,8 @@ fn later_outcomes() -> Vec<(&'static str, Stored)> {
                     suppressions_kept: 1,
                     handoffs: 1,
                     promises: 2,
+                    paid_units: 5,
+                    effects: 6,
                 },
             })),
         ),

@@ -66,8 +66,8 @@ fn s19_an_erased_customer_is_still_suppressed() {
     let answer = forget(&node, value).ok();
     assert_eq!(
         answer["erased"],
-        json!({"claims": 1, "commitment_terms": 1, "commitments": 1, "contacts": 1, "handoffs": 0,
-            "messages": 0, "promises": 0, "tokens": 0})
+        json!({"claims": 1, "commitment_terms": 1, "commitments": 1, "contacts": 1, "effects": 0,
+            "handoffs": 0, "messages": 0, "paid_units": 0, "promises": 0, "tokens": 0})
     );
     assert_eq!(
         (

@@ -34,6 +34,10 @@ pub struct Erased {
     pub handoffs: u32,
     /// Open promises.
     pub promises: u32,
+    /// Units of paid operations.
+    pub paid_units: u32,
+    /// Effects that checks reserved for the customer, by their ids.
+    pub effects: u32,
 }
 
 fn count<T>(all: &[T]) -> u32 {
@@ -59,19 +63,26 @@ impl Erased {
             suppressions_kept: u32::try_from(in_force.count()).unwrap_or(u32::MAX),
             handoffs,
             promises: count(known.promises()),
+            paid_units: known
+                .paid
+                .as_deref()
+                .map_or(0, |paid| u32::try_from(paid.units()).unwrap_or(u32::MAX)),
+            effects: count(&known.effects),
         }
     }
 
     /// What was taken, by name.
     #[must_use]
-    pub const fn taken(&self) -> [(&'static str, u32); 8] {
+    pub const fn taken(&self) -> [(&'static str, u32); 10] {
         [
             ("claims", self.claims),
             ("commitment_terms", self.terms),
             ("commitments", self.commitments),
             ("contacts", self.contacts),
+            ("effects", self.effects),
             ("handoffs", self.handoffs),
             ("messages", self.messages),
+            ("paid_units", self.paid_units),
             ("promises", self.promises),
             ("tokens", self.tokens),
         ]

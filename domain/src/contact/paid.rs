@@ -160,7 +160,7 @@ impl Meters {
         let place = self.0.iter().position(|meter| meter.operation == own);
         let place = place.unwrap_or_else(|| {
             self.0.reserve_exact(1);
-            self.0.push(Meter::new(own));
+            self.0.push(Meter::new(own, event.at));
             self.0.len() - 1
         });
         self.0[place].reserve(event);
@@ -171,6 +171,12 @@ impl Meters {
         if let Some(meter) = meters.find(|meter| meter.operation == event.operation) {
             meter.correct(event);
         }
+    }
+
+    /// Units that stand in all meters, in or out of their windows.
+    #[must_use]
+    pub fn units(&self) -> u64 {
+        self.0.iter().map(Meter::units).sum()
     }
 
     /// When the last unit has left its window; `None` when there is none.
@@ -186,15 +192,22 @@ impl Meters {
 }
 
 impl Meter {
-    const fn new(operation: OperationId) -> Self {
+    /// A meter that nothing was drawn on before `at`. What a purge or an erasure took earlier is not
+    /// looked for in what comes now.
+    const fn new(operation: OperationId, at: Timestamp) -> Self {
         Self {
             operation,
             keep_hours: 0,
             limit: 0,
             charged: 0,
-            gone_until: Timestamp(i64::MIN),
+            gone_until: Timestamp(at.0.saturating_sub(1)),
             spans: Vec::new(),
         }
+    }
+
+    /// Units that stand in it.
+    fn units(&self) -> u64 {
+        self.spans.iter().map(|span| span.units).sum()
     }
 
     fn keep_ms(&self) -> i64 {
@@ -293,7 +306,7 @@ impl Meter {
         if is_back || self.spans.len() > SPANS_MAX {
             return broken("units are out of order, or too many".to_owned());
         }
-        let total: u64 = self.spans.iter().map(|span| span.units).sum();
+        let total = self.units();
         let bound = u64::from(self.limit).saturating_add(self.charged);
         if total > bound {
             return broken(format!("{total} units where {bound} may count"));

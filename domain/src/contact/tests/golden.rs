@@ -217,6 +217,8 @@ fn privacy() -> Vec<Event> {
         suppressions_kept: 9,
         handoffs: 10,
         promises: 11,
+        paid_units: 12,
+        effects: 13,
     };
     vec![
         Event::CustomerErased(CustomerErased { at }),
@@ -352,7 +354,7 @@ fn events_keep_their_bytes() {
         "100102".to_owned(),
         format!("11{ID}02{FINGERPRINT}0200"),
         format!("12{ID}02"),
-        format!("0c00{FINGERPRINT}02000102030405060708090a0b00"),
+        format!("0c00{FINGERPRINT}02000102030405060708090a0b0c0d00"),
         format!("14{ID}1e02"),
         format!("15{ID}02010107"),
         format!("0c02{FINGERPRINT}02000001067365617263680204060105"),

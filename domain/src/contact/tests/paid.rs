@@ -1,5 +1,6 @@
 //! Paid operations (§7): admissions, their settlements, calls that are effects.
 
+use super::privacy::forget;
 use super::{HOUR_S, World};
 use crate::contact::Contact;
 use crate::contact::admission::AdmissionState;
@@ -285,6 +286,28 @@ fn a_settlement_finds_nothing_to_correct_on_a_customer_that_is_forgotten() {
     assert_eq!(settled.remaining, Some(10));
     let named: Vec<_> = world.entities.keys().map(|key| key.kind.name()).collect();
     assert_eq!(named, ["directory"], "no entity came back");
+}
+
+/// What a purge or an erasure took is not looked for in what was drawn since.
+#[test]
+fn a_late_settlement_touches_no_units_that_were_drawn_since() {
+    let mut world = world();
+    let object = Target::Object(hash("o"));
+    world.admission(&admit("reread", object, Some(10), 1));
+    world.pass_s(HOUR_S);
+    assert_eq!(world.sweep(), 1, "the object");
+    world.admission(&admit("reread", object, Some(10), 2));
+    let settled = world.admission(&settle_admission(1, Skipped));
+    assert_eq!(settled.remaining, Some(0));
+    world.admission(&search(4, 3));
+    let Reply::Erased(took) = world.run(&forget("p", 9, &[])) else {
+        panic!("the customer is not held");
+    };
+    assert_eq!(took.erased.paid_units, 4);
+    world.pass_s(1);
+    world.admission(&search(4, 4));
+    let settled = world.admission(&settle_admission(3, Skipped));
+    assert_eq!(settled.remaining, Some(6));
 }
 
 #[test]

@@ -124,6 +124,8 @@ fn s19_an_erasure_takes_everything_but_the_suppressions() {
             suppressions_kept: 1,
             handoffs: 0,
             promises: 0,
+            paid_units: 0,
+            effects: 0,
         }
     );
     let left = world.customer("p");
