@@ -31,4 +31,5 @@ pub(crate) mod promises;
 pub(crate) mod refused;
 pub(crate) mod reports;
 pub(crate) mod show;
+pub(crate) mod sought;
 pub(crate) mod suppressions;

@@ -165,12 +165,14 @@ impl Machine for Contact {
             Body::Show(show) => keys.push(named(show.kind, show.hash)),
             Body::ForgetCustomer(body) => keys.extend(forget_customer::keys(command.space, body)),
             Body::PlaceHold(place) => {
+                keys.extend(handoff_keys(command.space, &place.handoffs));
                 keys.extend(place.target.key(command.space));
                 keys.push(holds_key(command.space));
             }
             Body::ReleaseHold(release) => {
                 if let HoldPlace::At(target) = release.place {
                     keys.extend(target.key(command.space));
+                    keys.extend(handoff_keys(command.space, &release.handoffs));
                 }
                 keys.push(holds_key(command.space));
             }
@@ -316,6 +318,7 @@ impl Machine for Contact {
             (ContactEntity::Customer(known), Event::PromiseTurned(event)) => known.promise(event),
             (ContactEntity::Handoff(known), Event::HandoffCreated(made)) => known.clone_from(made),
             (ContactEntity::Handoff(known), Event::HandoffTurned(event)) => known.turn(event),
+            (ContactEntity::Handoff(known), Event::HandoffHeld(event)) => known.hold(event),
             (ContactEntity::Handoff(known), Event::HandoffErased(_)) => known.erase(),
             (ContactEntity::Directory(row), Event::AdmissionSettled(event)) => {
                 row.settle(event.state);
@@ -361,7 +364,7 @@ impl Machine for Contact {
             ContactEntity::Feed(_) => None,
             ContactEntity::Reports(reports) => reports.due(),
             ContactEntity::SpaceBudget(budget) => budget.due(),
-            ContactEntity::Handoff(handoff) => Some(handoff.due()),
+            ContactEntity::Handoff(handoff) => handoff.due(),
         }
     }
 
@@ -445,6 +448,11 @@ impl Machine for Contact {
 #[must_use]
 pub const fn key(space: SpaceId, kind: Kind, hash: KeyHash) -> EntityKey {
     EntityKey { kind, space, hash }
+}
+
+/// The handoffs of these ids.
+fn handoff_keys(space: SpaceId, ids: &[Id]) -> impl Iterator<Item = EntityKey> {
+    ids.iter().map(move |id| handoff::handoff_key(space, *id))
 }
 
 /// The entity a place is, once it is known.

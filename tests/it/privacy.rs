@@ -51,7 +51,7 @@ const OUTCOME_DETAIL: &str = "zq17 paid in cash";
 /// Kept in clear, each with the reason why it may be. They are names of software and of offers, and
 /// answers must show them again. Where holders are people an operator gives them names that are
 /// none (`docs/security.md`).
-const KEPT_IN_CLEAR: [(&str, &str); 6] = [
+const KEPT_IN_CLEAR: [(&str, &str); 7] = [
     (
         "zq90-agent",
         "an agent is a program; history says who asked",
@@ -70,6 +70,10 @@ const KEPT_IN_CLEAR: [(&str, &str); 6] = [
         "zq95 why the rules change",
         "who agrees to an edit of the rules reads why",
     ),
+    (
+        "zq96-promise-of-ours",
+        "what the company owes is shown by the id its feed gave it",
+    ),
 ];
 const AGENT: &str = KEPT_IN_CLEAR[0].0;
 const HOLDER: &str = KEPT_IN_CLEAR[1].0;
@@ -77,6 +81,7 @@ const TASK: &str = KEPT_IN_CLEAR[2].0;
 const INTENT: &str = KEPT_IN_CLEAR[3].0;
 const OFFER: &str = KEPT_IN_CLEAR[4].0;
 const EDIT_REASON: &str = KEPT_IN_CLEAR[5].0;
+const PROMISE: &str = KEPT_IN_CLEAR[6].0;
 const SPACE: &str = "0192f5a0-0000-7000-8000-00000000a004";
 
 const NOON: &str = "2026-11-30T12:00:00Z";
@@ -266,6 +271,33 @@ fn states(asker: &Asker<'_>) {
     asker.ask(KEY, "/v1/context", &advice);
 }
 
+/// Handoffs and paid calls.
+fn errands(asker: &Asker<'_>) {
+    let handoff = json!({"subject": phone(PHONES[1]), "target": HOLDER, "agent": AGENT,
+        "reason": HANDOFF_REASON, "conversation_id": TALK, "level": "V1"});
+    let made = asker.ask(KEY, "/v1/handoffs", &handoff);
+    let path = format!(
+        "/v1/handoffs/{}",
+        made["handoff_id"].as_str().expect("an id")
+    );
+    let read = asker.server.get(&path, KEY).json();
+    assert_eq!(
+        read["package"]["reason"], HANDOFF_REASON,
+        "it is given back"
+    );
+    asker.ask(KEY, &format!("{path}/accept"), &json!({}));
+    let outcome = json!({"outcome": "resolved", "detail": {"says": OUTCOME_DETAIL}});
+    asker.ask(KEY, &format!("{path}/outcome"), &outcome);
+    // One that stays open.
+    let open = json!({"subject": phone(PHONES[2]), "target": HOLDER, "reason": HANDOFF_REASON});
+    asker.ask(CRM, "/v1/handoffs", &open);
+    let promise = json!({"subject": phone(PHONES[2]), "promise_id": PROMISE, "owner": HOLDER,
+        "state": "open"});
+    asker.ask(CONSOLE, "/v1/operator/promises", &promise);
+    let call = json!({"operation": "registry_search", "subject": phone(PHONES[3])});
+    asker.ask(KEY, "/v1/coordination/admissions", &call);
+}
+
 /// The list, reports, the overview and the documents of the space.
 fn operators(asker: &Asker<'_>) {
     let entry = json!({"action": "added", "subject": phone(PHONES[4]), "purpose": "retention",
@@ -435,6 +467,7 @@ fn w13_nothing_that_was_sent_is_found_in_files_output_metrics_or_problems() {
     let asker = Asker::new(&server, 0);
     decisions(&asker);
     states(&asker);
+    errands(&asker);
     operators(&asker);
     privacy(&asker);
     mistakes(&asker);

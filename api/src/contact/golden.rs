@@ -123,6 +123,8 @@ fn handed_over() -> (Handoff, Texts<'static>) {
             }],
             vocabulary: vec![Text::from("resolved"), Text::from("callback")],
         },
+        conversation: None,
+        holds: Vec::new(),
     };
     let texts = serde_json::json!({
         "subject": {"type": "email", "value": "ana@example.com", "kind": "person"},

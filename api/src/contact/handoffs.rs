@@ -58,6 +58,10 @@ pub(crate) async fn create<D: Decider>(
             .seal(secret, id)
             .ok_or_else(refused::broken)?,
         destination: sealed_destination(secret, customer, &create.subject)?,
+        conversation: create
+            .conversation_id
+            .as_deref()
+            .map(|id| identity::conversation(secret, id)),
         effects: effects(&opened, &state, customer).await?,
     };
     let wanted = Wanted {

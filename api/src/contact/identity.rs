@@ -42,6 +42,11 @@ pub(crate) fn object(secret: &PreparedKey, object: &ObjectRef<'_>) -> KeyHash {
     key_hash(&secret.labelled(Label::Object, &parts))
 }
 
+/// The conversation an id names.
+pub(crate) fn conversation(secret: &PreparedKey, id: &str) -> KeyHash {
+    key_hash(&secret.labelled(Label::Conversation, &[id.as_bytes()]))
+}
+
 /// The effect id of an effect key: its full hash, which is public.
 pub(crate) fn effect_id(secret: &PreparedKey, effect_key: &str) -> [u8; 32] {
     secret.text(effect_key)

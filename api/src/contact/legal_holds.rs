@@ -7,6 +7,7 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use interlock_domain::contact::command::{Body, HoldPlace, PlaceHold, ReleaseHold, Route, Show};
 use interlock_domain::contact::entity::ContactEntity;
+use interlock_domain::contact::handoff::Handoff;
 use interlock_domain::contact::legal_hold::{self, HoldTarget, holds_key};
 use interlock_domain::contact::reply::Reply;
 use interlock_domain::ids::Id;
@@ -15,11 +16,10 @@ use interlock_wire::read;
 use interlock_wire::value::Uuid;
 
 use crate::contact::keyed::{Request, Wanted};
-use crate::contact::{ask, command, identity, ownership, refused};
+use crate::contact::{ask, command, identity, ownership, refused, sought};
 use crate::decider::Decider;
 use crate::directory::Caller;
 use crate::extract;
-use crate::hashing::{Label, key_hash};
 use crate::problem::Failure;
 use crate::state::AppState;
 
@@ -31,13 +31,17 @@ pub(crate) async fn post<D: Decider>(
 ) -> Result<HttpResponse, Failure> {
     let opened = Request::governing(&request, payload, &state, true).await?;
     let hold: LegalHoldCreate<'_> = read::body(&opened.body)?;
+    let target = target(&opened.caller, &hold)?;
+    let space = opened.caller.space.id;
+    let handoffs = sought::handoffs(&state, space, move |handoff| handoff.is_of(target)).await?;
     let wanted = Wanted {
         route: "legal-holds",
         noted: Route::LegalHolds,
         place: &[],
         body: Body::PlaceHold(PlaceHold {
-            target: target(&opened.caller, &hold)?,
+            target,
             new_id: ownership::new_id(&state)?,
+            handoffs,
         }),
         request: &hold,
     };
@@ -56,12 +60,16 @@ pub(crate) async fn release<D: Decider>(
     let unknown = || refused::reply(&Reply::NotFound, &state.limits);
     let id = Uuid::parse(&path).ok_or_else(unknown)?;
     let release: LegalHoldRelease<'_> = read::body(&opened.body)?;
+    let (space, hold) = (opened.caller.space.id, Id(id.0));
+    let is_held = move |handoff: &Handoff| handoff.holds.contains(&hold);
+    let handoffs = sought::handoffs(&state, space, is_held).await?;
     let wanted = Wanted {
         route: "legal-holds/release",
         noted: Route::LegalHolds,
         place: &id.0,
         body: Body::ReleaseHold(ReleaseHold {
-            hold: Id(id.0),
+            hold,
+            handoffs,
             place: HoldPlace::ToFind,
         }),
         request: &release,
@@ -103,10 +111,7 @@ fn target(caller: &Caller, hold: &LegalHoldCreate<'_>) -> Result<HoldTarget, Fai
     match (&hold.handle, &hold.object, &hold.conversation_id) {
         (Some(handle), None, None) => Ok(HoldTarget::Customer(identity::customer(secret, handle))),
         (None, Some(object), None) => Ok(HoldTarget::Object(identity::object(secret, object))),
-        (None, None, Some(id)) => {
-            let hash = secret.labelled(Label::Conversation, &[id.as_bytes()]);
-            Ok(HoldTarget::Conversation(key_hash(&hash)))
-        }
+        (None, None, Some(id)) => Ok(HoldTarget::Conversation(identity::conversation(secret, id))),
         _ => Err(Failure::invalid(
             "a hold is on one thing: send exactly one of `handle`, `object` and `conversation_id`",
         )),

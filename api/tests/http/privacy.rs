@@ -56,6 +56,34 @@ fn known(node: &Node, value: &str) -> Value {
     claim
 }
 
+fn handed_over(node: &Node, value: &str, talk: &str) -> Value {
+    let body = json!({"subject": phone(value), "target": "desk", "reason": "r",
+        "conversation_id": talk});
+    created(&node.post("/v1/handoffs", &body))
+}
+
+/// A hold on a conversation is a hold on its handoffs.
+#[test]
+fn a_held_conversation_keeps_its_handoffs_from_erasure() {
+    let node = Node::start();
+    let (value, other) = ("+5511933330010", "+5511933330011");
+    let handoff = handed_over(&node, value, "talk-of-the-lawsuit");
+    handed_over(&node, other, "another-talk");
+    let held = hold(&node, &json!({"conversation_id": "talk-of-the-lawsuit"}));
+    let held = created(&held);
+    forget(&node, value).problem(409, "under_legal_hold");
+    assert_eq!(forget(&node, other).ok()["erased"]["handoffs"], 1);
+    let path = format!("/v1/handoffs/{}", handoff["handoff_id"].as_str().unwrap());
+    node.world.advance_s(200 * 86_400);
+    let kept = node.get(&path, Some(KEY_A)).ok();
+    assert_eq!(
+        kept["status"], "expired",
+        "its 90 days are over, and it stays"
+    );
+    release(&node, &held).ok();
+    node.get(&path, Some(KEY_A)).problem(404, "not_found");
+}
+
 #[test]
 fn s19_an_erased_customer_is_still_suppressed() {
     let node = Node::start();

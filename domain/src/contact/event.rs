@@ -84,6 +84,8 @@ pub enum Event {
     PromiseTurned(Box<PromiseTurned>),
     /// Everything about a handoff is gone.
     HandoffErased(CustomerErased),
+    /// A legal hold on a handoff began or ended.
+    HandoffHeld(HandoffHeld),
 }
 
 /// A customer was erased.
@@ -159,6 +161,17 @@ impl HoldMarked {
             holds.saturating_sub(1)
         };
     }
+}
+
+/// A legal hold on a handoff began or ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HandoffHeld {
+    /// Which hold.
+    pub hold: Id,
+    /// It began; else it ended.
+    pub placed: bool,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// A legal hold was released.

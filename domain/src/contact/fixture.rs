@@ -496,6 +496,7 @@ pub fn end_offer(customer: Option<&str>, id: &str, state: CommitmentState) -> Co
 #[must_use]
 pub fn hand_over(customer: &str, handoff: &str, target: &str) -> CreateHandoff {
     CreateHandoff {
+        conversation: None,
         id: Id(hash(handoff).0),
         customer: hash(customer),
         target: Text::from(target),

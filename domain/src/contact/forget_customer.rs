@@ -17,6 +17,7 @@ use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{ErasedReply, Reply};
 use crate::contact::{Contact, key};
+use crate::ids::Id;
 use crate::key::{KeyList, Kind, SpaceId};
 use crate::machine::{Context, Decision, Entities, Events};
 use crate::time::Timestamp;
@@ -42,7 +43,13 @@ pub(super) fn decide(
 ) -> Decision<Contact> {
     let entity = key(command.space, Kind::Customer, forget.customer);
     let known = entities.get(&entity).and_then(ContactEntity::as_customer);
-    if known.is_some_and(Customer::is_held) {
+    let keeps = |id: &Id| {
+        let handoff = entities.get(&handoff_key(command.space, *id));
+        let handoff = handoff.and_then(ContactEntity::as_handoff);
+        handoff
+            .is_some_and(|handoff| handoff.customer == forget.customer && !handoff.holds.is_empty())
+    };
+    if forget.handoffs.iter().any(keeps) || known.is_some_and(Customer::is_held) {
         let refusal = Refusal::UnderLegalHold;
         return Decision {
             note: Some(Note::new(command, Noted::Refused(refusal))),

@@ -17,8 +17,9 @@ pub(super) mod read;
 use serde::{Deserialize, Serialize};
 
 use crate::contact::command::EffectKind;
-use crate::contact::event::HandoffTurned;
+use crate::contact::event::{HandoffHeld, HandoffTurned};
 use crate::contact::key;
+use crate::contact::legal_hold::HoldTarget;
 use crate::contact::promise::Promise;
 use crate::contact::reply::{CommitmentView, EffectState, OwnerView};
 use crate::contact::text::Text;
@@ -60,6 +61,10 @@ pub struct Handoff {
     pub destination: Box<[u8]>,
     /// What was known of the customer when it was made.
     pub package: Package,
+    /// The conversation it came from.
+    pub conversation: Option<KeyHash>,
+    /// Legal holds that keep it.
+    pub holds: Vec<Id>,
 }
 
 /// Where a handoff is. Stored: append only.
@@ -132,6 +137,8 @@ impl Handoff {
             sealed: Vec::new(),
             destination: Box::default(),
             package: Package::default(),
+            conversation: None,
+            holds: Vec::new(),
         }
     }
 
@@ -160,16 +167,36 @@ impl Handoff {
         *self = Self::empty();
     }
 
-    /// When it may be forgotten.
+    /// When it may be forgotten; `None` while a legal hold keeps it.
     #[must_use]
-    pub fn due(&self) -> Timestamp {
+    pub fn due(&self) -> Option<Timestamp> {
+        if !self.holds.is_empty() {
+            return None;
+        }
         let ended = match self.state {
             HandoffStatus::Closed => self.turned_at,
             HandoffStatus::Created | HandoffStatus::Accepted | HandoffStatus::Expired => {
                 self.expected_by
             }
         };
-        ended.plus_s(ENDED_KEPT_S)
+        Some(ended.plus_s(ENDED_KEPT_S))
+    }
+
+    /// Whether a legal hold on `target` is about it.
+    #[must_use]
+    pub fn is_of(&self, target: HoldTarget) -> bool {
+        match target {
+            HoldTarget::Customer(customer) => self.customer == customer,
+            HoldTarget::Conversation(conversation) => self.conversation == Some(conversation),
+            HoldTarget::Object(_) => false,
+        }
+    }
+
+    pub(super) fn hold(&mut self, event: &HandoffHeld) {
+        self.holds.retain(|hold| *hold != event.hold);
+        if event.placed {
+            self.holds.push(event.hold);
+        }
     }
 
     pub(super) fn turn(&mut self, event: &HandoffTurned) {

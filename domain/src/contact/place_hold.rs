@@ -6,7 +6,8 @@
 use crate::contact::Contact;
 use crate::contact::command::{Command, PlaceHold};
 use crate::contact::entity::ContactEntity;
-use crate::contact::event::{Event, HoldMarked};
+use crate::contact::event::{Event, HandoffHeld, HoldMarked};
+use crate::contact::handoff::handoff_key;
 use crate::contact::legal_hold::{LIVE_MAX, LegalHold, holds_key};
 use crate::contact::note::{Note, Noted};
 use crate::contact::policy::Policy;
@@ -42,6 +43,18 @@ pub(super) fn decide(
             at: context.now,
         };
         events.push((entity, Event::HoldMarked(mark)));
+    }
+    for id in &place.handoffs {
+        let entity = handoff_key(command.space, *id);
+        let known = entities.get(&entity).and_then(ContactEntity::as_handoff);
+        if known.is_some_and(|known| known.is_of(place.target)) {
+            let held = HandoffHeld {
+                hold: hold.id,
+                placed: true,
+                at: context.now,
+            };
+            events.push((entity, Event::HandoffHeld(held)));
+        }
     }
     events.push((holds, Event::HoldPlaced(Box::new(hold))));
     Decision {

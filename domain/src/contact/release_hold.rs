@@ -6,7 +6,8 @@
 use crate::contact::Contact;
 use crate::contact::command::{Command, HoldPlace, ReleaseHold};
 use crate::contact::entity::ContactEntity;
-use crate::contact::event::{Event, HoldMarked, HoldReleased};
+use crate::contact::event::{Event, HandoffHeld, HoldMarked, HoldReleased};
+use crate::contact::handoff::handoff_key;
 use crate::contact::legal_hold::{LegalHold, holds_key};
 use crate::contact::note::{Note, Noted};
 use crate::contact::policy::Policy;
@@ -37,6 +38,18 @@ pub(super) fn decide(
     if let Some(entity) = target.key(command.space) {
         let mark = HoldMarked { placed: false, at };
         events.push((entity, Event::HoldMarked(mark)));
+    }
+    for id in &release.handoffs {
+        let entity = handoff_key(command.space, *id);
+        let known = entities.get(&entity).and_then(ContactEntity::as_handoff);
+        if known.is_some_and(|known| known.holds.contains(&hold.id)) {
+            let held = HandoffHeld {
+                hold: hold.id,
+                placed: false,
+                at,
+            };
+            events.push((entity, Event::HandoffHeld(held)));
+        }
     }
     events.push((holds, Event::HoldReleased(HoldReleased { id: hold.id, at })));
     let released = LegalHold {

@@ -23,19 +23,23 @@ pub struct ForgetCustomer {
 }
 
 /// A legal hold is placed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlaceHold {
     /// On what.
     pub target: HoldTarget,
     /// The hold's id.
     pub new_id: Id,
+    /// The handoffs that it keeps: those there are of the customer or the conversation.
+    pub handoffs: Vec<Id>,
 }
 
 /// A legal hold is released.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReleaseHold {
     /// Which.
     pub hold: Id,
+    /// The handoffs that it kept.
+    pub handoffs: Vec<Id>,
     /// What it is on.
     pub place: HoldPlace,
 }

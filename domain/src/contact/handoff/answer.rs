@@ -24,7 +24,7 @@ pub(super) fn known<'a>(
     now: Timestamp,
 ) -> Option<&'a Handoff> {
     let entity = entities.get(&handoff_key(command.space, id))?;
-    let lasts = |handoff: &&Handoff| now < handoff.due();
+    let lasts = |handoff: &&Handoff| handoff.due().is_none_or(|due| now < due);
     entity.as_handoff().filter(lasts)
 }
 

@@ -54,6 +54,8 @@ pub struct CreateHandoff {
     pub sealed: Vec<u8>,
     /// The sealed destination; empty when the handle is none.
     pub destination: Box<[u8]>,
+    /// The conversation it comes from.
+    pub conversation: Option<KeyHash>,
     /// The effects to show, read just before.
     pub effects: Vec<EffectSeen>,
 }

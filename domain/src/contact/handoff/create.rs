@@ -69,6 +69,8 @@ pub(in crate::contact) fn decide(
         sealed: create.sealed.clone(),
         destination: create.destination.clone(),
         package: package(customer, create, policy, now),
+        conversation: create.conversation,
+        holds: Vec::new(),
     };
     let hold = Claim {
         level: level.clone(),

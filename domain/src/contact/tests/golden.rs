@@ -18,8 +18,8 @@ use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::erasure::Erased;
 use crate::contact::event::{
     ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, CustomerErased, EffectReserved,
-    EffectSettled, Event, HandoffTurned, HoldMarked, HoldReleased, MessageSeen, PromiseTurned,
-    RunEnded, RunRequested, SuppressionLifted, TokenSeen,
+    EffectSettled, Event, HandoffHeld, HandoffTurned, HoldMarked, HoldReleased, MessageSeen,
+    PromiseTurned, RunEnded, RunRequested, SuppressionLifted, TokenSeen,
 };
 use crate::contact::feed::Feed;
 use crate::contact::handoff::{EffectSeen, Handoff, HandoffStatus, Package};
@@ -151,6 +151,8 @@ fn handoffs() -> Vec<Event> {
             sealed: vec![9],
             destination: Box::from([8]),
             package,
+            conversation: None,
+            holds: Vec::new(),
         })),
         Event::HandoffTurned(Box::new(HandoffTurned {
             state: HandoffStatus::Closed,
@@ -163,6 +165,11 @@ fn handoffs() -> Vec<Event> {
             at,
         })),
         Event::HandoffErased(CustomerErased { at }),
+        Event::HandoffHeld(HandoffHeld {
+            hold: Id([0xab; 16]),
+            placed: true,
+            at,
+        }),
     ]
 }
 
@@ -362,10 +369,11 @@ fn events_keep_their_bytes() {
         "1705020403".to_owned(),
         "180302".to_owned(),
         "190502".to_owned(),
-        format!("1a{FINGERPRINT}01740204000200010901080{PACKAGE}"),
+        format!("1a{FINGERPRINT}01740204000200010901080{PACKAGE}0000"),
         "1b020104646f6e6502".to_owned(),
         "1c0170016f01020202".to_owned(),
         "1d02".to_owned(),
+        format!("1e{ID}0102"),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);
@@ -440,7 +448,7 @@ fn empty_entities_keep_their_bytes() {
     let handoff = format!(
         "09{}00{never}{never}00{never}000000{}",
         "00".repeat(16),
-        "00".repeat(6)
+        "00".repeat(8)
     );
     let wanted = [
         "0000000000000002",

@@ -8,9 +8,11 @@ use crate::contact::commitment::CommitmentState::Declined;
 use crate::contact::customer::{Customer, HELD_CONTACTS_MAX};
 use crate::contact::erasure::Erased;
 use crate::contact::fixture::{
-    AGENTS, check, claim_on, command, contact_made, end_offer, hash, lift, lock, message, offer,
-    release, suppress,
+    AGENTS, SPACE, check, claim_on, command, contact_made, end_offer, hand_over, hash, lift, lock,
+    message, offer, read_handoff, release, suppress,
 };
+use crate::contact::handoff::command::CreateHandoff;
+use crate::contact::handoff::handoff_key;
 use crate::contact::legal_hold::{HoldTarget, LIVE_MAX, LegalHold, RELEASED_KEPT_S};
 use crate::contact::reason::{Reason, Refusal};
 use crate::contact::reply::{ClaimReply, Reply};
@@ -51,12 +53,17 @@ pub(super) fn hold(target: HoldTarget, id: u8) -> Command {
 }
 
 fn hold_of(target: HoldTarget, new_id: Id) -> Command {
-    let body = PlaceHold { target, new_id };
+    let body = PlaceHold {
+        target,
+        new_id,
+        handoffs: Vec::new(),
+    };
     command(AGENTS, Route::LegalHolds, Body::PlaceHold(body))
 }
 
 pub(super) fn release_hold(id: u8) -> Command {
     let body = ReleaseHold {
+        handoffs: Vec::new(),
         hold: Id([id; 16]),
         place: HoldPlace::ToFind,
     };
@@ -260,6 +267,54 @@ fn a_held_customer_is_neither_erased_nor_purged() {
     erased(&mut world, &forget("p", 9, &["o1", "o2", "o9"]));
 }
 
+/// A handoff goes with its customer, and not before the holds that are on it.
+#[test]
+fn handoffs_are_held_and_erased_with_their_customer() {
+    let mut world = World::new();
+    let talk = HoldTarget::Conversation(hash("talk"));
+    let from_talk = CreateHandoff {
+        conversation: Some(hash("talk")),
+        ..hand_over("p", "h1", "desk")
+    };
+    world.run(&from_talk.command());
+    world.run(&hand_over("p", "h2", "desk").command());
+    world.run(&hand_over("q", "h3", "desk").command());
+    let ids = ["h1", "h2", "h3"].map(|handoff| hand_over("p", handoff, "desk").id);
+    let named = |mut command: Command| {
+        if let Body::PlaceHold(place) = &mut command.body {
+            place.handoffs = ids.to_vec();
+        }
+        if let Body::ReleaseHold(release) = &mut command.body {
+            release.handoffs = ids.to_vec();
+        }
+        command
+    };
+    let forget_p = forget_all("p", 9, &["h1", "h2", "h3"]);
+    held(&mut world, &named(hold(talk, 1)));
+    held(&mut world, &named(hold(customer("q"), 2)));
+    let refused = Reply::Refused(Refusal::UnderLegalHold);
+    assert_eq!(world.run(&forget_p), refused);
+    world.pass_s(300 * DAY_S);
+    world.sweep();
+    let left = |world: &World| {
+        let is_there = |id: &Id| world.entities.contains_key(&handoff_key(SPACE, *id));
+        ids.each_ref().map(is_there)
+    };
+    assert_eq!(
+        left(&world),
+        [true, false, true],
+        "what is not held is over"
+    );
+    held(&mut world, &named(release_hold(1)));
+    assert_eq!(erased(&mut world, &forget_p).handoffs, 1);
+    assert_eq!(world.run(&read_handoff("h1")), Reply::NotFound);
+    world.sweep();
+    assert_eq!(left(&world), [false, false, true], "another's hold goes on");
+    held(&mut world, &named(release_hold(2)));
+    world.sweep();
+    assert_eq!(left(&world), [false; 3]);
+}
+
 /// An entry that was lifted stays for readers of the list, and longer while it is held.
 #[test]
 fn a_held_customer_keeps_suppressions_that_are_lifted() {
@@ -344,6 +399,7 @@ fn a_release_that_comes_again_answers_the_same() {
     assert!(!world.customer("p").is_held(), "and counts once");
     assert_eq!(world.run(&release_hold(7)), Reply::NotFound);
     let nowhere = Body::ReleaseHold(ReleaseHold {
+        handoffs: Vec::new(),
         hold: Id([1; 16]),
         place: HoldPlace::Nowhere,
     });
