@@ -114,13 +114,7 @@ pub fn has_any_role(caller: &Caller, roles: &[Role]) -> Result<(), Failure> {
     if roles.iter().any(|role| caller.key.has_role(*role)) {
         return Ok(());
     }
-    let names: Vec<String> = roles
-        .iter()
-        .map(|role| format!("`{}`", role.name()))
-        .collect();
-    let names = names.join(" or ");
-    let detail = format!("the key lacks the role {names}; use a key that has it");
-    Err(Failure::new(Code::Forbidden, detail))
+    Err(lacking(roles))
 }
 
 /// Who reads what a turn should know. It counts one command of the key's rate.
@@ -178,15 +172,15 @@ fn acting(caller: &Caller, roles: &[Role]) -> Result<(), Failure> {
     if roles.iter().any(|role| caller.key.acts_as(*role)) {
         return Ok(());
     }
-    let names: Vec<String> = roles
-        .iter()
-        .map(|role| format!("`{}`", role.name()))
-        .collect();
-    let detail = format!(
-        "the key has none of the roles {}; use a key that has one",
-        names.join(", ")
-    );
-    Err(Failure::new(Code::Forbidden, detail))
+    Err(lacking(roles))
+}
+
+fn lacking(roles: &[Role]) -> Failure {
+    let names = roles.iter().map(|role| format!("`{}`", role.name()));
+    let names: Vec<String> = names.collect();
+    let names = names.join(", ");
+    let detail = format!("the key has none of the roles {names}; use a key that has one");
+    Failure::new(Code::Forbidden, detail)
 }
 
 /// Who sends a request to a route of people and feeds about a space that coordinates: a key with one
@@ -214,17 +208,7 @@ pub fn operating(
 /// # Errors
 /// 401, 403, 404 or 429, in this order.
 pub fn analysing(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
-    let caller = caller(request, directory)?;
-    let roles = [Role::Analysis, Role::Security];
-    if !roles.iter().any(|role| caller.key.has_role(*role)) {
-        return Err(Failure::new(
-            Code::Forbidden,
-            "the key has neither the role `analysis` nor `security`; use a key that has one",
-        ));
-    }
-    has_coordination(&caller)?;
-    take(request, &caller, 1)?;
-    Ok(caller)
+    in_role(request, directory, &[Role::Analysis, Role::Security])
 }
 
 /// Who adds to the suppression list for the space's people: a key with the role `security` or `admin`.
