@@ -94,7 +94,7 @@ use crate::contact::policy::Policy;
 use crate::contact::receipt::Receipt;
 use crate::contact::reply::Reply;
 use crate::contact::reports::Reports;
-use crate::ids::IdStream;
+use crate::ids::{Id, IdStream};
 use crate::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
 use crate::machine::{Broken, Context, Decision, Entities, Machine, Sweep, Undecided};
 use crate::time::Timestamp;

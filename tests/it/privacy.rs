@@ -52,28 +52,13 @@ const OUTCOME_DETAIL: &str = "zq17 paid in cash";
 /// answers must show them again. Where holders are people an operator gives them names that are
 /// none (`docs/security.md`).
 const KEPT_IN_CLEAR: [(&str, &str); 7] = [
-    (
-        "zq90-agent",
-        "an agent is a program; history says who asked",
-    ),
-    (
-        "zq91-holder",
-        "who has a claim is shown to whoever is deferred",
-    ),
+    ("zq90-agent", "an agent is a program"),
+    ("zq91-holder", "who is deferred is told by whom"),
     ("zq92_task_lock", "a lock is shown by its task"),
     ("zq93_intent", "a claim says what others may still do"),
-    (
-        "zq94-commitment",
-        "an offer is shown by the id it was made with",
-    ),
-    (
-        "zq95 why the rules change",
-        "who agrees to an edit of the rules reads why",
-    ),
-    (
-        "zq96-promise-of-ours",
-        "what the company owes is shown by the id its feed gave it",
-    ),
+    ("zq94-commitment", "an offer is shown by its id"),
+    ("zq95 why the rules change", "who agrees to it reads why"),
+    ("zq96-promise-of-ours", "it is shown by its feed's id"),
 ];
 const AGENT: &str = KEPT_IN_CLEAR[0].0;
 const HOLDER: &str = KEPT_IN_CLEAR[1].0;
