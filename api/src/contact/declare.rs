@@ -111,16 +111,14 @@ fn detail<'a>(
             let wanted = command::lift_suppression(caller, subject, &detail)?;
             (Detail::SuppressionLifted(detail), wanted)
         }
-        DeclareKind::CaseOpened => {
+        kind @ (DeclareKind::CaseOpened | DeclareKind::Lease) => {
             let detail = read_detail(declared)?;
-            let wanted = (ClaimKind::Case, &detail, new_id);
-            let wanted = ownership::declared(caller, declared, wanted)?;
-            (Detail::Lease(detail), wanted)
-        }
-        DeclareKind::Lease => {
-            let detail = read_detail(declared)?;
-            let wanted = (ClaimKind::Owner, &detail, new_id);
-            let wanted = ownership::declared(caller, declared, wanted)?;
+            let kind = if kind == DeclareKind::CaseOpened {
+                ClaimKind::Case
+            } else {
+                ClaimKind::Owner
+            };
+            let wanted = ownership::declared(caller, declared, (kind, &detail, new_id))?;
             (Detail::Lease(detail), wanted)
         }
         DeclareKind::CaseClosed => {

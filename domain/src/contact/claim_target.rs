@@ -54,8 +54,7 @@ pub(super) fn decide(
         }
         // Holds of handoffs have a bound of their own.
         let counts = |claim: &&Claim| claim.is_live(now) && claim.via != ClaimVia::Handoff;
-        let live = known.iter().filter(counts).count();
-        if live >= CLAIMS_LIVE_MAX {
+        if known.iter().filter(counts).count() >= CLAIMS_LIVE_MAX {
             let facts = smallvec![(Fact::Used, CLAIMS_LIVE_MAX.cast_signed() as i64)];
             return answer::refused(command, Refusal::TargetFull, facts);
         }

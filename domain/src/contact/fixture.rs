@@ -2,8 +2,10 @@
 //!
 //! Only in tests and under the feature `fixtures`. Not here: expectations.
 
+mod handoffs;
 mod reports;
 
+pub use self::handoffs::{accept, close, hand_over, promise, read_handoff};
 pub use self::reports::{seen_over, sent};
 
 use crate::contact::claim::{ClaimKind, ClaimVia};
@@ -11,16 +13,12 @@ use crate::contact::command::{
     AddSuppression, Body, Check, ClaimPlace, ClaimTarget, Command, DeclareContactMade,
     DeclareEffect, Direction, EffectKind, EffectRef, EndCommitment, LiftSuppression, LockTask,
     MakeCommitment, ObserveMessage, ObserveOwner, ReceiptRef, ReleaseClaim, ReserveEffect, Route,
-    SettleEffect, SettledBy, Settlement, TurnPromise,
+    SettleEffect, SettledBy, Settlement,
 };
 use crate::contact::commitment::{CommitmentState, Score};
 use crate::contact::directory::Target;
-use crate::contact::handoff::command::{
-    AcceptHandoff, CloseHandoff, CreateHandoff, HandoffCommand, ReadHandoff,
-};
 use crate::contact::name::{AgentId, ChannelId, IntentId, PurposeId, ReasonId, SourceId, TaskId};
 use crate::contact::policy::{Policy, Vault};
-use crate::contact::promise::{Promise, PromiseState};
 use crate::contact::text::Text;
 use crate::ids::Id;
 use crate::key::{KeyHash, SpaceId};
@@ -490,77 +488,4 @@ pub fn end_offer(customer: Option<&str>, id: &str, state: CommitmentState) -> Co
         state,
     });
     command(AGENTS, Route::Declare, body)
-}
-
-/// Hand a customer over to `target`; the handoff's id is made of its word.
-#[must_use]
-pub fn hand_over(customer: &str, handoff: &str, target: &str) -> CreateHandoff {
-    CreateHandoff {
-        conversation: None,
-        id: Id(hash(handoff).0),
-        customer: hash(customer),
-        target: Text::from(target),
-        expected_by: None,
-        sealed: vec![1, 2, 3],
-        destination: customer.as_bytes().into(),
-        effects: Vec::new(),
-    }
-}
-
-impl CreateHandoff {
-    /// Due at an instant.
-    #[must_use]
-    pub const fn by(mut self, expected_by: Timestamp) -> Self {
-        self.expected_by = Some(expected_by);
-        self
-    }
-
-    /// As a command.
-    #[must_use]
-    pub fn command(self) -> Command {
-        let body = HandoffCommand::Create(Box::new(self));
-        command(AGENTS, Route::Handoffs, Body::Handoff(body))
-    }
-}
-
-/// Take a handoff over, on the route or by declaration.
-#[must_use]
-pub fn accept(route: Route, handoff: &str) -> Command {
-    let handoff = Id(hash(handoff).0);
-    let body = HandoffCommand::Accept(AcceptHandoff { handoff });
-    command(AGENTS, route, Body::Handoff(body))
-}
-
-/// Report a handoff's outcome, on the route or by declaration; whose it is is still to be found.
-#[must_use]
-pub fn close(route: Route, handoff: &str, outcome: Option<&str>) -> Command {
-    let body = HandoffCommand::Close(CloseHandoff {
-        handoff: Id(hash(handoff).0),
-        outcome: outcome.map(Text::from),
-        place: ClaimPlace::ToFind,
-    });
-    command(AGENTS, route, Body::Handoff(body))
-}
-
-/// Read a handoff.
-#[must_use]
-pub fn read_handoff(handoff: &str) -> Command {
-    let handoff = Id(hash(handoff).0);
-    let body = HandoffCommand::Read(ReadHandoff { handoff });
-    command(AGENTS, Route::Handoffs, Body::Handoff(body))
-}
-
-/// Say how a promise of the company stands.
-#[must_use]
-pub fn promise(customer: &str, id: &str, due: Option<Timestamp>, state: PromiseState) -> Command {
-    let body = Body::TurnPromise(TurnPromise {
-        customer: hash(customer),
-        promise: Promise {
-            id: Text::from(id),
-            owner: Text::from("claims desk"),
-            due,
-        },
-        state,
-    });
-    command(AGENTS, Route::Promises, body)
 }

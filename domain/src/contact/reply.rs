@@ -4,16 +4,21 @@
 //! Names are numbers of the policy; [`CheckReply::name`] gives their text, also when the answer is
 //! repeated under a policy that has dropped the name.
 
+mod handoffs;
+mod ownership;
+
+pub use self::handoffs::{EffectSight, HandoffReply};
+pub use self::ownership::{ClaimReply, ClaimedRef, HeldReply};
+
 use serde::{Deserialize, Serialize};
 use smallvec::SmallVec;
 
 use crate::contact::admission::AdmissionState;
 use crate::contact::claim::{ClaimKind, ClaimVia};
-use crate::contact::command::{Direction, EffectKind};
+use crate::contact::command::Direction;
 use crate::contact::directory::Target;
 use crate::contact::entity::ContactEntity;
 use crate::contact::erasure::Erased;
-use crate::contact::handoff::{Handoff, HandoffStatus};
 use crate::contact::legal_hold::{HoldTarget, LegalHold};
 use crate::contact::name::{OperationId, PurposeId};
 use crate::contact::policy::Policy;
@@ -369,42 +374,6 @@ pub struct AdviceReply {
     pub promises: Vec<Promise>,
 }
 
-/// A handoff as it is (Appendix A, Handoff).
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HandoffReply {
-    /// Its id.
-    pub id: Id,
-    /// Where it is.
-    pub status: HandoffStatus,
-    /// How it ended.
-    pub outcome: Option<Text>,
-    /// The handoff, for what never changes of it; `None` in a repeated answer, which is completed by
-    /// a read.
-    pub handoff: Option<Handoff>,
-}
-
-impl HandoffReply {
-    /// Of a handoff at `now`.
-    #[must_use]
-    pub fn of(id: Id, handoff: &Handoff, now: Timestamp) -> Self {
-        Self {
-            id,
-            status: handoff.status(now),
-            outcome: handoff.outcome.clone(),
-            handoff: Some(handoff.clone()),
-        }
-    }
-}
-
-/// An effect as a package shows it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct EffectSight {
-    /// What it is.
-    pub kind: EffectKind,
-    /// Its state; never [`EffectState::Failed`].
-    pub state: EffectState,
-}
-
 /// An effect as it is now (Appendix A, Effect).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct EffectReply {
@@ -493,43 +462,6 @@ pub struct RunsPage {
     pub runs: Vec<Run>,
     /// Where the next page starts; `None`: this is the last.
     pub next: Option<u32>,
-}
-
-/// A claim's name and epoch.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClaimedRef {
-    /// Its id.
-    pub id: Id,
-    /// Its epoch.
-    pub epoch: u64,
-}
-
-/// A claim or a lock as it is now (Appendix A, OwnershipClaim).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ClaimReply {
-    /// Its id.
-    pub claim_id: Id,
-    /// Its epoch.
-    pub epoch: u64,
-    /// Its holder.
-    pub holder: Text,
-    /// What it is.
-    pub kind: ClaimKind,
-    /// Its level's name.
-    pub level: Text,
-    /// Until when; not later than now when it has ended.
-    pub valid_until: Timestamp,
-}
-
-/// Who has what was asked for (§9, §10).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct HeldReply {
-    /// `lease_held` or `task_locked`.
-    pub refusal: Refusal,
-    /// Its holder.
-    pub holder: Text,
-    /// Until when.
-    pub until: Timestamp,
 }
 
 /// What an erasure took.

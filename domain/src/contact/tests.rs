@@ -18,6 +18,7 @@ mod locks;
 mod mappings;
 mod models;
 mod order;
+mod packages;
 mod paid;
 mod paid_model;
 mod policies;
