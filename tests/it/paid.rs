@@ -26,7 +26,7 @@ const OF_SPACE: usize = 7;
 
 /// The conformance space, with an operation of the space for each round and one for effects.
 fn seed() -> String {
-    let mut seed: Value = serde_json::from_str(SEED).unwrap();
+    let mut seed: Value = serde_json::from_str(SEED).expect("the seed is JSON");
     let rules = &mut seed["spaces"][0]["coordination"];
     let whole = json!({"scope": "space", "limit_units": OF_SPACE, "per_hours": 24,
         "call_ceiling": 2});
@@ -89,7 +89,7 @@ fn race_at(shards: u16) {
 #[test]
 fn a_call_whose_record_is_not_written_is_not_admitted() {
     const UNITS: u32 = 1_000_000;
-    let mut seed: Value = serde_json::from_str(SEED).unwrap();
+    let mut seed: Value = serde_json::from_str(SEED).expect("the seed is JSON");
     seed["spaces"][0]["coordination"]["paid"]["large"] =
         json!({"scope": "space", "limit_units": UNITS, "per_hours": 24, "call_ceiling": 1});
     let server = Setup::new()
