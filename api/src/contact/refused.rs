@@ -118,8 +118,8 @@ fn refusal(why: Refusal) -> Failure {
         ),
         Refusal::TargetFull => Failure::new(
             Code::TargetFull,
-            "the target has as many live claims or locks, open handoffs or promises as it may have; \
-             end some, or wait for one to end",
+            "the target has as many live claims or locks, open handoffs, promises or suppressions \
+             with a window as it may have; end some, or wait for one to end",
         ),
         Refusal::HandoffClosed => Failure::new(
             Code::HandoffClosed,

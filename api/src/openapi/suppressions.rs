@@ -35,7 +35,7 @@ pub(super) fn all(into: &mut Components) -> Vec<Operation> {
         .repeatable(true)
         .takes(PeoplesSuppression::shape(into), None)
         .answers(200, "Whether anything changed.", DeclareResult::shape(into))
-        .problems(&[Code::Capacity]),
+        .problems(&[Code::TargetFull, Code::Capacity]),
     ];
     operations
         .into_iter()

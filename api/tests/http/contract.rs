@@ -12,22 +12,15 @@ use serde_json::{Value, json};
 use crate::documented;
 use crate::node::{BATCH, CHECK, CLAIMS, DECLARE, EFFECTS, Node, check, check_with, fresh, phone};
 
-/// The contract, or `None` where it was not fetched and this is not a run that must have it.
-fn contract() -> Option<Document> {
+/// The contract.
+fn contract() -> Document {
     let folder = std::env::var_os("INTERLOCK_OPENAPI").map_or_else(
         || Path::new(env!("CARGO_MANIFEST_DIR")).join("../target/openapi"),
         PathBuf::from,
     );
-    match std::fs::read(folder.join("cell.json")) {
-        Ok(text) => Some(Document::parse(&text).expect("the contract is JSON")),
-        Err(_) if std::env::var_os("CI").is_some() => {
-            panic!("the contract is missing; run `cargo xtask test`, which fetches it")
-        }
-        Err(_) => {
-            eprintln!("skipped: the contract is missing; `cargo xtask test` fetches it");
-            None
-        }
-    }
+    let text = std::fs::read(folder.join("cell.json"))
+        .expect("the contract is missing; `cargo xtask setup` fetches it");
+    Document::parse(&text).expect("the contract is JSON")
 }
 
 /// Whether a path of the published contract is about coordination. The rest of the SDK's document is
@@ -52,7 +45,7 @@ fn fault(contract: &Document, name: &str, value: &Value) -> Option<String> {
 /// members beside it that `docs/spec/contact.md` §2 lists.
 #[test]
 fn the_served_document_is_a_superset_of_the_contract() {
-    let Some(contract) = contract() else { return };
+    let contract = contract();
     let added = [
         ("Problem", "holder"),
         ("Problem", "until"),
@@ -69,7 +62,7 @@ fn the_served_document_is_a_superset_of_the_contract() {
 
 #[test]
 fn w12_every_answer_is_of_its_schema() {
-    let Some(contract) = contract() else { return };
+    let contract = contract();
     let node = Node::start();
     let is = |name: &str, value: &Value| assert_eq!(fault(&contract, name, value), None, "{value}");
     let value = "+5511955550000";
@@ -295,7 +288,7 @@ fn mutate(value: &mut Value, path: &[prop::sample::Index], name: &str, edge: &Va
 /// or by what the words of a member say beyond their form.
 #[test]
 fn w4_a_request_is_refused_where_the_contract_refuses_it() {
-    let Some(contract) = contract() else { return };
+    let contract = contract();
     let node = Node::start();
     let requests = requests();
     for (schema, path, request) in &requests {

@@ -149,15 +149,16 @@ fn an_admission_is_settled_once_and_late_for_a_day() {
 }
 
 #[test]
-fn an_admission_of_another_space_is_not_there() {
+fn an_admission_of_another_space_or_source_is_not_there() {
     let node = start();
     let call = admitted(&search(&node, "+5511922220010", 4));
     let id = call["admission_id"].as_str().unwrap();
     let path = format!("{ADMISSIONS}/{id}/settle");
     let body = json!({"state": "skipped"});
-    node.post_as(KEY_OTHER, &path, &body)
-        .problem(404, "not_found");
-    node.post_as(KEY_B, &path, &body).ok();
+    for key in [KEY_OTHER, KEY_B] {
+        node.post_as(key, &path, &body).problem(404, "not_found");
+    }
+    node.post_as(KEY_A, &path, &body).ok();
 }
 
 #[test]

@@ -333,8 +333,14 @@ fn an_overview_counts_what_is_held_and_what_was_decided() {
         "spent": 2, "at_limit": 2});
     assert_eq!(used("retention"), full);
     assert_eq!(used("marketing")["subjects"], 0);
+    // A contact that was allowed is expired as soon as its time is over.
+    node.world.advance_s(125);
+    let late = get(&node, OVERVIEW);
+    assert_eq!(
+        late["contacts"],
+        json!([contact("made"), contact("expired")])
+    );
     // Effects of unknown outcome wait for a decision, whatever their age; leases end.
-    // A contact that was allowed counts as expired from the hour after its last one on.
     node.world.advance_s(25 * 3_600);
     let later = get(&node, &format!("{OVERVIEW}?days=1"));
     assert_eq!(

@@ -5,13 +5,15 @@
 //! what an entry stops (`check`), its number (`feed`), and that the subject has a destination at all
 //! (the edge).
 
+use crate::contact::claim::answer;
 use crate::contact::command::{AddSuppression, Command};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::Event;
 use crate::contact::feed::Changes;
 use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
-use crate::contact::note::{Note, Noted};
+use crate::contact::note::{Facts, Note, Noted};
 use crate::contact::policy::Policy;
+use crate::contact::reason::Refusal;
 use crate::contact::reply::{DeclareReply, Member, Reply};
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
@@ -21,9 +23,16 @@ use crate::key::{KeyHash, Kind, SpaceId};
 use crate::machine::{Context, Decision, Entities};
 use crate::time::Timestamp;
 
-/// How many entries one customer keeps, lifted and ended ones included while they are remembered;
-/// each window and source has one of its own, and an entity must stay far below 1 MiB.
-const SUPPRESSIONS_MAX: usize = 1_000;
+/// How many entries one customer keeps, lifted and ended ones included while they are remembered; an
+/// entity must stay far below 1 MiB. Above it the one that is lifted or over for longest gives way.
+pub(super) const SUPPRESSIONS_MAX: usize = 1_000;
+
+/// How many entries with a window one source has with a customer. Windows are without number, where
+/// purposes and channels are those of the rules: they must not take the room of an opt-out.
+const WINDOWS_OF_A_SOURCE_MAX: usize = 64;
+
+/// How many entries with a window all sources have with a customer.
+const WINDOWS_MAX: usize = 256;
 
 /// An entry that is wanted.
 #[derive(Debug)]
@@ -68,6 +77,9 @@ pub(super) fn decide(
     };
     let changes = match added(entities, &wanted, context) {
         Ok(changes) => changes,
+        Err(Reply::Refused(refusal)) => {
+            return answer::refused(command, refusal, Facts::new());
+        }
         Err(reply) => return Decision::read(reply),
     };
     let (events, notices) = changes.end();
@@ -87,7 +99,7 @@ pub(super) fn decide(
 /// ([`feed_key`](crate::contact::feed::feed_key)).
 ///
 /// # Errors
-/// The reply, when the rules do not declare its names, or the customer keeps too many entries.
+/// The reply, when the rules do not declare its names, or the customer has no room for one more.
 pub(super) fn added(
     entities: &Entities<'_, ContactEntity>,
     wanted: &Wanted<'_>,
@@ -125,7 +137,9 @@ pub(super) fn added(
     };
     match known.iter().find(|known| known.same_identity(&entry)) {
         Some(known) => entry.entry = known.entry,
-        None if kept(known, now) >= SUPPRESSIONS_MAX => return Err(Reply::Capacity),
+        None if !has_room(known, &entry, now) => {
+            return Err(Reply::Refused(Refusal::TargetFull));
+        }
         None => {}
     }
     let mut changes = Changes::new(entities, wanted.space, wanted.customer);
@@ -135,7 +149,14 @@ pub(super) fn added(
     Ok(changes)
 }
 
-/// Entries that are remembered; the others go with the event.
-fn kept(known: &[Suppression], now: Timestamp) -> usize {
-    known.iter().filter(|entry| entry.is_kept(now)).count()
+/// Whether a customer takes one more entry. An entry without a window is refused only where a
+/// thousand others are in force.
+fn has_room(known: &[Suppression], entry: &Suppression, now: Timestamp) -> bool {
+    let kept = || known.iter().filter(|entry| entry.is_kept(now));
+    let in_force = kept().filter(|entry| !entry.is_over(now)).count();
+    let windows = || kept().filter(|entry| entry.window.is_some());
+    let own = windows().filter(|known| known.source == entry.source);
+    let has_windows = entry.window.is_none()
+        || (own.count() < WINDOWS_OF_A_SOURCE_MAX && windows().count() < WINDOWS_MAX);
+    has_windows && in_force < SUPPRESSIONS_MAX
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::{UnitsCorrected, UnitsReserved};
-use crate::contact::name::OperationId;
+use crate::contact::name::{OperationId, SourceId};
 use crate::contact::paid::Meters;
 use crate::contact::policy::PaidBudget;
 use crate::contact::text::Text;
@@ -34,6 +34,8 @@ pub struct Admission {
     pub reserved: u32,
     /// How it stands.
     pub state: AdmissionState,
+    /// Who was let through, and so may settle it.
+    pub source: SourceId,
 }
 
 /// How an admission stands. Stored: append only.

@@ -125,6 +125,7 @@ pub(super) fn decide(
         expires_at: now.plus_s(i64::from(context.policy.effect_lease_s)),
         reserved: draw.units,
         state: AdmissionState::Reserved,
+        source: command.source,
     };
     let reply = shown(&admission, admit.new_id, Some(remaining));
     let reserved = admission::reservation(operation, budget, draw.units, now);

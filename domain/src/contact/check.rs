@@ -30,7 +30,7 @@ use order::Stop;
 use show::Sight;
 
 /// For how many seconds a decision may be relied on. Below a token's life of 120 s.
-const VALID_FOR_S: u32 = 60;
+pub(super) const VALID_FOR_S: u32 = 60;
 
 /// Decides a check.
 pub(super) fn decide(

@@ -5,6 +5,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::contact::add_suppression::SUPPRESSIONS_MAX;
 use crate::contact::claim::{self, Claim, ClaimVia, check_epochs};
 use crate::contact::commitment::{self, Commitment};
 use crate::contact::dealings::{Dealings, KnownHandoff};
@@ -306,12 +307,27 @@ impl Customer {
         match known {
             Some(known) => *known = suppression.clone(),
             None => {
+                self.make_room(suppression.since);
                 // Most customers have one, and the usual first growth is to four.
                 if self.suppressions.len() < 4 {
                     self.suppressions.reserve_exact(1);
                 }
                 self.suppressions.push(suppression.clone());
             }
+        }
+    }
+
+    /// At the bound, drops the entry that is lifted or over for longest. A reader that has not heard
+    /// of its end goes on to stop contacts by it.
+    fn make_room(&mut self, now: Timestamp) {
+        if self.suppressions.len() < SUPPRESSIONS_MAX {
+            return;
+        }
+        let over = self.suppressions.iter().enumerate();
+        let over = over.filter(|(_, known)| known.is_over(now));
+        let oldest = over.min_by_key(|(_, known)| (known.forgotten_at(), known.number));
+        if let Some(place) = oldest.map(|(place, _)| place) {
+            self.suppressions.remove(place);
         }
     }
 

@@ -58,7 +58,9 @@ pub(super) fn decide(
     let (now, space) = (context.now, command.space);
     let row = row_key(space, settle.admission);
     let known = entities.get(&row).and_then(ContactEntity::as_directory);
-    let Some(before) = known.and_then(|row| admission_of(row, target, now)) else {
+    // Another source's call is none of the caller's: its units are money that is not its own.
+    let known = known.and_then(|row| admission_of(row, target, now));
+    let Some(before) = known.filter(|known| known.source == command.source) else {
         return Decision::read(Reply::NotFound);
     };
     let entity = target.key(space);

@@ -56,6 +56,12 @@ impl Suppression {
         self.lifted.is_none() && self.since <= now && self.until.is_none_or(|until| now < until)
     }
 
+    /// Whether it is lifted, or its end has passed.
+    #[must_use]
+    pub fn is_over(&self, now: Timestamp) -> bool {
+        self.lifted.is_some() || self.until.is_some_and(|until| until <= now)
+    }
+
     /// From when on nobody needs it any more: it is lifted or over, and every reader has heard of
     /// its last change or starts anew. `None` while it has no end.
     #[must_use]

@@ -1,12 +1,13 @@
 //! What was decided in the last days, in counts (`docs/spec/contact.md` §18, overview).
 //!
-//! Here: notes in, counts out, for all spaces together, by the hour. Bounded: above so many cells the
+//! Here: notes in, counts out, for all spaces together, by the hour; what was allowed in the last
+//! minutes also by the second, for it may still be on its way. Bounded: above so many cells the
 //! oldest hour goes, and figures count from the hour after it. Not here: who reads history (the
 //! edge), and what is held now (`holdings`).
 
 use std::collections::BTreeMap;
 
-use crate::contact::budget;
+use crate::contact::check::VALID_FOR_S;
 use crate::contact::command::Direction;
 use crate::contact::name::PurposeId;
 use crate::contact::note::{Mark, Note, Noted};
@@ -21,17 +22,20 @@ const HOUR_MS: i64 = 3_600_000;
 /// Counts of one hour, space and purpose that are kept at most.
 pub const CELLS_MAX: usize = 250_000;
 
-/// For how many hours an allowed contact may be declared when its purpose is not declared any more.
-const GONE_HOURS: i64 = 24;
+/// Seconds from the issue of a contact token to its last one (§13).
+const TOKEN_S: i64 = 125;
+
+/// For how many seconds what was allowed is known by the second: more than any token lives.
+const FRESH_S: i64 = 300;
 
 /// What became of a contact.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Became {
-    /// It was allowed and may still be declared.
+    /// It was allowed a moment ago: its token, or the time the answer holds for, is not over (§6).
     Reserved,
     /// It was declared; or it is the customer's own message, which came.
     Made,
-    /// It was allowed and never declared.
+    /// It was allowed, its time is over, and it was not declared so far.
     Expired,
 }
 
@@ -73,11 +77,23 @@ struct Cell {
     overlaps: u32,
 }
 
+/// What was allowed in one second.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Fresh {
+    reserved: u32,
+    made: u32,
+}
+
 /// Counts by the hour.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tally {
     cells: BTreeMap<(i64, SpaceId, PurposeId), Cell>,
     cells_max: usize,
+    /// By the second, up to [`FRESH_S`] before the newest; at most as many as cells, then the oldest
+    /// go and count as expired.
+    fresh: BTreeMap<(i64, SpaceId, PurposeId), Fresh>,
+    /// The newest second that was counted.
+    newest: i64,
     /// The first hour that is kept.
     first: i64,
 }
@@ -107,6 +123,8 @@ impl Tally {
         Self {
             cells: BTreeMap::new(),
             cells_max,
+            fresh: BTreeMap::new(),
+            newest: i64::MIN,
             first: i64::MIN,
         }
     }
@@ -122,12 +140,16 @@ impl Tally {
         if note.decision == Noted::AcceptedTokenReused {
             self.cell(at, space, purpose).tokens_reused += 1;
         }
+        // A contact counts when it was allowed, also where it is told to be made.
+        let allowed_at = note.decision_id.map_or(at, made_at);
         match &note.mark {
-            Some(Mark::ContactReserved) => self.cell(at, space, purpose).reserved += 1,
+            Some(Mark::ContactReserved) => {
+                self.cell(allowed_at, space, purpose).reserved += 1;
+                self.fresh(allowed_at, space, purpose).reserved += 1;
+            }
             Some(Mark::ContactMade) => {
-                // Under the hour in which it was allowed.
-                let allowed_at = note.decision_id.map_or(at, made_at);
                 self.cell(allowed_at, space, purpose).made += 1;
+                self.fresh(allowed_at, space, purpose).made += 1;
             }
             Some(Mark::ContactDeclared) => self.cell(at, space, purpose).declared += 1,
             Some(Mark::OwnershipOverlap) => self.cell(at, space, purpose).overlaps += 1,
@@ -147,11 +169,23 @@ impl Tally {
             cell.tokens_reused += more.tokens_reused;
             cell.overlaps += more.overlaps;
         }
+        for (&key, more) in &other.fresh {
+            let fresh = self.fresh.entry(key).or_default();
+            fresh.reserved += more.reserved;
+            fresh.made += more.made;
+        }
+        self.newest = self.newest.max(other.newest);
         self.forget(self.first.max(other.first));
         self.keep_bound();
     }
 
     fn keep_bound(&mut self) {
+        let is_old = |second: i64| second <= self.newest.saturating_sub(FRESH_S);
+        while let Some(oldest) = self.fresh.first_entry()
+            && (is_old(oldest.key().0) || self.fresh.len() > self.cells_max)
+        {
+            self.fresh.pop_first();
+        }
         while self.cells.len() > self.cells_max {
             let Some((&(oldest, ..), _)) = self.cells.first_key_value() else {
                 break;
@@ -164,9 +198,12 @@ impl Tally {
     #[must_use]
     pub fn only(&self, space: SpaceId) -> Self {
         let of_space = self.cells.iter().filter(|((_, of, _), _)| *of == space);
+        let fresh = self.fresh.iter().filter(|((_, of, _), _)| *of == space);
         Self {
             cells: of_space.map(|(key, cell)| (*key, *cell)).collect(),
             cells_max: self.cells_max,
+            fresh: fresh.map(|(key, fresh)| (*key, *fresh)).collect(),
+            newest: self.newest,
             first: self.first,
         }
     }
@@ -188,6 +225,28 @@ impl Tally {
         self.cells.entry((hour(at), space, purpose)).or_default()
     }
 
+    fn fresh(&mut self, at: Timestamp, space: SpaceId, purpose: PurposeId) -> &mut Fresh {
+        let second = at.0.div_euclid(1_000);
+        self.newest = self.newest.max(second);
+        self.fresh.entry((second, space, purpose)).or_default()
+    }
+
+    /// Contacts of a space and purpose that may still go.
+    fn pending(&self, space: SpaceId, purpose: PurposeId, policy: &Policy, now: Timestamp) -> u64 {
+        let rules = policy.purpose_rules(purpose);
+        let life = match rules {
+            Some(rules) if rules.token => TOKEN_S,
+            Some(_) | None => i64::from(VALID_FOR_S),
+        };
+        let since = now.0.div_euclid(1_000).saturating_sub(life);
+        let from = (since.saturating_add(1), SpaceId([0; 16]), PurposeId::ANY);
+        let fresh = self.fresh.range(from..);
+        let fresh = fresh.filter(|((_, of, why), _)| (*of, *why) == (space, purpose));
+        fresh
+            .map(|(_, fresh)| u64::from(fresh.reserved.saturating_sub(fresh.made)))
+            .sum()
+    }
+
     /// The counts of a space from the hour of `since` on.
     #[must_use]
     pub fn counts(
@@ -203,22 +262,20 @@ impl Tally {
             ..Decided::default()
         };
         let mut contacts: BTreeMap<(bool, PurposeId, Became), u64> = BTreeMap::new();
+        let mut undeclared: BTreeMap<PurposeId, u64> = BTreeMap::new();
         let from = (first, SpaceId([0; 16]), PurposeId::ANY);
-        for (&(at, of, purpose), cell) in self.cells.range(from..) {
+        for (&(_, of, purpose), cell) in self.cells.range(from..) {
             if of != space {
                 continue;
             }
             decided.tokens_reused += u64::from(cell.tokens_reused);
             decided.ownership_overlaps += u64::from(cell.overlaps);
-            let open = cell.reserved.saturating_sub(cell.made);
-            let became = if lapsed(policy, purpose, at, now) {
-                Became::Expired
-            } else {
-                Became::Reserved
-            };
+            let open = u64::from(cell.reserved.saturating_sub(cell.made));
+            if open > 0 {
+                *undeclared.entry(purpose).or_default() += open;
+            }
             let made = cell.declared + cell.reserved.min(cell.made);
             for (outbound, became, count) in [
-                (true, became, open),
                 (true, Became::Made, made),
                 (false, Became::Made, cell.inbound),
             ] {
@@ -226,6 +283,16 @@ impl Tally {
                     let known = contacts.entry((outbound, purpose, became)).or_default();
                     *known += u64::from(count);
                 }
+            }
+        }
+        for (purpose, open) in undeclared {
+            let pending = self.pending(space, purpose, policy, now).min(open);
+            let kinds = [
+                (Became::Reserved, pending),
+                (Became::Expired, open - pending),
+            ];
+            for (became, count) in kinds.into_iter().filter(|(_, count)| *count > 0) {
+                contacts.insert((true, purpose, became), count);
             }
         }
         decided.contacts = contacts
@@ -239,11 +306,4 @@ impl Tally {
             .collect();
         decided
     }
-}
-
-/// Whether everything that was allowed in an hour can no longer be cited.
-fn lapsed(policy: &Policy, purpose: PurposeId, hour: i64, now: Timestamp) -> bool {
-    let rules = policy.purpose_rules(purpose);
-    let hours = rules.map_or(GONE_HOURS, |rules| i64::from(budget::keep(rules).hours));
-    (hour + 1 + hours).saturating_mul(HOUR_MS) <= now.0
 }

@@ -151,3 +151,35 @@ fn a_persons_request_is_refused_by_its_rules() {
     other["purpose"] = json!("marketing");
     keyed(&other).problem(409, "idempotency_conflict");
 }
+
+/// One source's windows end with a clear refusal, and keep nobody's opt-out from being taken.
+#[test]
+fn windows_without_number_leave_room_for_opt_outs() {
+    let node = Node::start();
+    let value = "+5511944440099";
+    let within = |minute: usize| {
+        json!({"purpose": "service", "reason": "opt_out",
+            "window": {"from": format!("{:02}:{:02}", minute / 60, minute % 60), "to": "23:59",
+                "tz": "UTC"}})
+    };
+    let declared = |minute| {
+        let answer = node.declare_for(value, "suppression.added", &within(minute));
+        answer.ok()["accepted"] == true
+    };
+    assert_eq!((0..100).filter(|minute| declared(*minute)).count(), 64);
+    add(&node, value, &json!({"purpose": "marketing"}));
+    let mut wanted = within(0);
+    wanted["action"] = json!("added");
+    wanted["subject"] = phone(value);
+    wanted["window"] = Value::Null;
+    wanted["purpose"] = json!("any");
+    let added = node.post_as(KEY_SECURITY, PEOPLE, &wanted).ok();
+    assert_eq!(added["accepted"], true);
+    for minute in 0..64 {
+        wanted["window"] = within(minute)["window"].clone();
+        node.post_as(KEY_SECURITY, PEOPLE, &wanted).ok();
+    }
+    wanted["window"] = within(64)["window"].clone();
+    let refused = node.post_as(KEY_SECURITY, PEOPLE, &wanted);
+    refused.problem(409, "target_full");
+}

@@ -364,7 +364,7 @@ fn events_keep_their_bytes() {
         format!("0c00{FINGERPRINT}02000102030405060708090a0b0c0d00"),
         format!("14{ID}1e02"),
         format!("15{ID}02010107"),
-        format!("0c02{FINGERPRINT}02000001067365617263680204060105"),
+        format!("0c02{FINGERPRINT}0200000106736561726368020406010503"),
         "160504021809".to_owned(),
         "1705020403".to_owned(),
         "180302".to_owned(),

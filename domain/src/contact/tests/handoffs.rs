@@ -477,7 +477,7 @@ fn a_handoff_is_kept_ninety_days_after_its_end_and_never_goes_before() {
 }
 
 #[test]
-fn c8_a_closed_handoff_without_an_outcome_is_broken() {
+fn law_c8_a_closed_handoff_without_an_outcome_is_broken() {
     let mut world = World::new();
     made(&mut world, "h");
     let mut handoff = held(&world, "h");

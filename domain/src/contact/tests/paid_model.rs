@@ -212,17 +212,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
 
     #[test]
-    fn c7_units_of_a_customer_are_those_of_a_plain_list(acts in acts()) {
+    fn law_c7_units_of_a_customer_are_those_of_a_plain_list(acts in acts()) {
         run("subject", &acts);
     }
 
     #[test]
-    fn c7_units_of_an_object_are_those_of_a_plain_list(acts in acts()) {
+    fn law_c7_units_of_an_object_are_those_of_a_plain_list(acts in acts()) {
         run("object", &acts);
     }
 
     #[test]
-    fn c7_units_of_the_space_are_those_of_a_plain_list(acts in acts()) {
+    fn law_c7_units_of_the_space_are_those_of_a_plain_list(acts in acts()) {
         run("space", &acts);
     }
 }

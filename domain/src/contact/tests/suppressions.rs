@@ -1,15 +1,16 @@
 //! Suppressions (§15) and what they do to checks.
 
 use super::{ALLOWED, HOUR_S, NOON, World, decided, deferred, denied};
-use crate::contact::command::{AddSuppression, Check};
+use crate::contact::command::{AddSuppression, Check, Command};
 use crate::contact::fixture::{self, CRM, check, lift, policy, suppress};
 use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
 use crate::contact::notice::Notice;
 use crate::contact::policy::{Policy, Vault};
 use crate::contact::reason::{Reason, Verdict};
-use crate::contact::reply::Reply;
+use crate::contact::reply::{DeclareReply, Reply};
 use crate::contact::suppression::CHANGES_KEPT_DAYS;
 use crate::contact::window::Window;
+use crate::time::Timestamp;
 
 /// How long the last change of an entry is remembered.
 const KEPT_S: i64 = CHANGES_KEPT_DAYS * 24 * HOUR_S;
@@ -368,29 +369,75 @@ fn law_c5_what_is_suppressed_is_never_allowed() {
     }
 }
 
+const FULL: Reply = Reply::Declared(DeclareReply::TURNED_DOWN);
+
+/// An entry with the window of a number.
+fn windowed(source: u32, number: u32, until: Option<Timestamp>) -> Command {
+    let from = format!("{:02}:{:02}", number / 60, number % 60);
+    let mut added = within(suppress("p", "any"), &from, "23:59");
+    added.until = until;
+    let mut command = added.command();
+    command.source = SourceId(source);
+    command
+}
+
 #[test]
-fn pitfall_27_a_customer_keeps_a_bounded_number_of_entries() {
+fn pitfall_27_a_customer_keeps_a_bounded_number_of_windows() {
     let mut world = World::new();
-    let mut minute = (0..24 * 60).map(|minute| format!("{:02}:{:02}", minute / 60, minute % 60));
-    for _ in 0..1_000 {
-        let from = minute.next().expect("a minute");
-        let mut added = within(suppress("p", "any"), &from, "23:59");
-        added.until = Some(NOON.plus_s(60));
-        world.run_unchecked(&added.command());
+    for number in 0..64 {
+        let added = world.declare(&windowed(1, number, Some(NOON.plus_s(60))));
+        assert!(added.accepted);
     }
-    let one_more = within(suppress("p", "any"), "17:00", "23:58").command();
-    assert_eq!(world.run(&one_more), Reply::Capacity);
-    let renewed = within(suppress("p", "any"), "00:00", "23:59").command();
+    let one_more = windowed(1, 64, None);
+    assert_eq!(world.run(&one_more), FULL);
+    let renewed = windowed(1, 0, Some(NOON.plus_s(60)));
     assert!(world.declare(&renewed).accepted, "a renewal takes no room");
-    world.pass_s(60);
+    for source in 2..5 {
+        for number in 0..64 {
+            assert!(world.declare(&windowed(source, number, None)).accepted);
+        }
+    }
     assert_eq!(
-        world.run(&one_more),
-        Reply::Capacity,
-        "readers are not told"
+        world.run(&windowed(5, 0, None)),
+        FULL,
+        "all sources' have a bound"
     );
+    world.pass_s(60);
+    assert_eq!(world.run(&one_more), FULL, "readers are not told");
     world.pass_s(KEPT_S);
     assert!(
         world.declare(&one_more).accepted,
         "what is forgotten takes none"
     );
+    assert!(
+        world
+            .declare(&suppress("p", "marketing").command())
+            .accepted
+    );
+}
+
+/// Whatever is there, an opt-out is taken: of what is lifted the oldest gives way to it.
+#[test]
+fn an_opt_out_is_taken_however_many_were_lifted() {
+    let mut world = World::new();
+    for source in 1..=1_000 {
+        let mut added = suppress("p", "marketing").command();
+        added.source = SourceId(source);
+        world.run_unchecked(&added);
+        if source > 500 {
+            let mut lifted = lift("p", "marketing", None);
+            lifted.source = SourceId(source);
+            world.run_unchecked(&lifted);
+        }
+    }
+    let mut opt_out = suppress("p", "marketing").command();
+    for source in 1_001..=1_500 {
+        opt_out.source = SourceId(source);
+        world.run_unchecked(&opt_out);
+    }
+    let entries = &world.customer("p").suppressions;
+    assert_eq!(entries.len(), 1_000);
+    assert!(entries.iter().all(|entry| entry.in_force(world.now)));
+    opt_out.source = SourceId(2_000);
+    assert_eq!(world.run(&opt_out), FULL);
 }

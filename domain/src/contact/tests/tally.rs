@@ -83,8 +83,35 @@ fn a_contact_is_reserved_then_made_or_expired() {
     assert_eq!(all(&told), [1, 1, 0], "again is the same contact");
     told.run(&contact_made("p", "marketing", None));
     assert_eq!(all(&told), [1, 2, 0]);
+    told.world.pass_s(60);
+    assert_eq!(all(&told), [1, 2, 0], "its token is not over");
+    told.world.pass_s(65);
+    assert_eq!(all(&told), [0, 2, 1]);
     told.world.pass_s(25 * HOUR_S);
     assert_eq!(all(&told), [0, 2, 1]);
+}
+
+#[test]
+fn without_a_token_an_allow_is_over_with_its_time_and_may_be_told_later() {
+    let mut told = Told::new();
+    let Reply::Check(first) = told.run(&check().to("p").command()) else {
+        panic!("a check");
+    };
+    let states = |told: &Told| {
+        let mut tally = Tally::default();
+        told.tally(&mut tally);
+        let decided = tally.counts(SPACE, &told.world.policy, NOON, told.world.now);
+        let states = decided.contacts.into_iter();
+        states
+            .map(|one| (one.became, one.count))
+            .collect::<Vec<_>>()
+    };
+    told.world.pass_s(59);
+    assert_eq!(states(&told), [(Became::Reserved, 1)]);
+    told.world.pass_s(1);
+    assert_eq!(states(&told), [(Became::Expired, 1)]);
+    told.run(&contact_made("p", "service", Some(first.decision_id)));
+    assert_eq!(states(&told), [(Became::Made, 1)]);
 }
 
 #[test]
@@ -233,6 +260,7 @@ proptest! {
         prop_assert_eq!(sum(true, None), contacts);
         let made = marked(Mark::ContactMade) + marked(Mark::ContactDeclared);
         prop_assert_eq!(sum(true, Some(Became::Made)), made);
+        prop_assert_eq!(sum(true, Some(Became::Reserved)), pending_plainly(&told));
         let inbound = told.world.notes.iter().filter(|note| {
             note.decision == Noted::Check(Verdict::Allow)
                 && note.direction == Some(crate::contact::command::Direction::Inbound)
@@ -241,6 +269,22 @@ proptest! {
         prop_assert_eq!(decided.ownership_overlaps, marked(Mark::OwnershipOverlap));
         held_plainly(&told, parts)?;
     }
+}
+
+/// Contacts that were allowed, not told to be made, and whose time is not over, one by one.
+fn pending_plainly(told: &Told) -> u64 {
+    let notes = || told.world.notes.iter().zip(&told.times);
+    let is_made = |id| {
+        notes().any(|(note, _)| note.decision_id == id && note.mark == Some(Mark::ContactMade))
+    };
+    let pending = notes().filter(|(note, at)| {
+        let has_token = note.purpose == Some(PurposeId::of("marketing"));
+        let life = if has_token { 125 } else { 60 };
+        note.mark == Some(Mark::ContactReserved)
+            && told.world.now < at.plus_s(life)
+            && !is_made(note.decision_id)
+    });
+    pending.count() as u64
 }
 
 fn held_plainly(told: &Told, parts: usize) -> Result<(), TestCaseError> {

@@ -3,7 +3,7 @@
 use crate::contact::admission::{Admission, AdmissionState};
 use crate::contact::directory::{DirectoryRow, Target};
 use crate::contact::event::{AdmissionSettled, CostMeasured, Event, UnitsCorrected, UnitsReserved};
-use crate::contact::name::OperationId;
+use crate::contact::name::{OperationId, SourceId};
 use crate::contact::text::Text;
 use crate::key::KeyHash;
 use crate::time::Timestamp;
@@ -17,6 +17,7 @@ pub(super) fn events() -> Vec<Event> {
         expires_at: Timestamp(2),
         reserved: 6,
         state: AdmissionState::Done { cost: 5 },
+        source: SourceId(3),
     };
     vec![
         Event::RowWritten(Box::new(DirectoryRow {
