@@ -28,7 +28,8 @@ pub(crate) struct Args {
     /// Makes the source when the space has none of that name.
     #[arg(long)]
     new_source: bool,
-    /// What it may call; may be given several times. Without one, coordinate.
+    /// What it may call; may be given several times. Without one a key without roles may coordinate,
+    /// and one with roles has no scope: people act through their roles.
     #[arg(long = "scope", value_name = "SCOPE")]
     scopes: Vec<String>,
     /// What it may see and change; may be given several times.
@@ -110,7 +111,8 @@ impl Args {
 /// Makes it.
 pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
     let scopes = match wanted.scopes.as_slice() {
-        [] => vec![Scope::Coordinate],
+        [] if wanted.roles.is_empty() => vec![Scope::Coordinate],
+        [] => Vec::new(),
         names => each(names, "scope", Scope::from_name, Scope::ALL, Scope::name)?,
     };
     let roles = each(

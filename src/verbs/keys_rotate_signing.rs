@@ -20,13 +20,24 @@ pub(crate) const NAME: &str = "keys rotate-signing";
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
-    /// Only this space, by name or id; without it every one.
-    #[arg(long, value_name = "NAME|ID")]
-    space: Option<String>,
+    #[command(flatten)]
+    which: Which,
     /// For a key in wrong hands: the next key signs now, and every other leaves the published set
     /// now. What is on its way is refused by a gateway that has read the set again.
-    #[arg(long, requires = "space")]
+    #[arg(long, requires = "space", conflicts_with = "all")]
     now: bool,
+}
+
+/// Of which spaces; exactly one of them. Nobody rotates every space by leaving a flag out.
+#[derive(Debug, clap::Args)]
+#[group(required = true, multiple = false)]
+pub(crate) struct Which {
+    /// This space, by name or id.
+    #[arg(long, value_name = "NAME|ID")]
+    space: Option<String>,
+    /// Every space, one after the other.
+    #[arg(long)]
+    all: bool,
 }
 
 /// What is asked.
@@ -34,6 +45,8 @@ pub(crate) struct Args {
 #[serde(deny_unknown_fields)]
 pub(crate) struct Wanted {
     space: Option<String>,
+    #[serde(default)]
+    all: bool,
     #[serde(default)]
     now: bool,
 }
@@ -54,7 +67,8 @@ impl Args {
     /// Asks and prints.
     pub(super) fn run(&self) -> Result<(), Stop> {
         let wanted = Wanted {
-            space: self.space.clone(),
+            space: self.which.space.clone(),
+            all: self.which.all,
             now: self.now,
         };
         let answer = self.place.ask(NAME, &wanted)?;
@@ -85,12 +99,16 @@ pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
     let named = |row: &SpaceRow| (row.id, row.name.clone());
     let (spaces, alone) = {
         let registry = admin.registry().await;
-        match &wanted.space {
-            Some(name) => {
+        match (&wanted.space, wanted.all) {
+            (Some(name), false) => {
                 let known = registry.find(name).map_err(No::Refused)?;
                 (vec![named(&known.row)], true)
             }
-            None => (registry.space_rows().map(named).collect(), false),
+            (None, true) if !wanted.now => (registry.space_rows().map(named).collect(), false),
+            (None, true | false) | (Some(_), true) => {
+                let rule = "either a space or all of them, --space S or --all; --now needs a space";
+                return Err(No::Refused(rule.to_owned()));
+            }
         }
     };
     let mut rows = Vec::new();

@@ -134,6 +134,9 @@ fn t10_a_leaked_key_leaves_at_once() {
         Some(2),
         "only for a space that is named: {said:?}"
     );
+    let said = verb(&setup, &["keys", "rotate-signing", "--all", "--now"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    assert_eq!(keys(&server), old);
     let words: Vec<&str> = ROTATE.into_iter().chain(["--now"]).collect();
     verb(&setup, &words).done();
     let now = keys(&server);
@@ -143,6 +146,26 @@ fn t10_a_leaked_key_leaves_at_once() {
     assert_eq!(verdict(&server, &token(&server), 1), Ok(now[0].0.clone()));
     let server = server.restart(|setup| setup);
     assert_eq!(keys(&server), now);
+}
+
+#[test]
+fn t10_of_every_space_only_when_all_are_asked_for() {
+    let (server, setup) = started();
+    let old = keys(&server);
+    let said = verb(&setup, &["keys", "rotate-signing"]);
+    assert_eq!(said.code, Some(2), "{said:?}");
+    let words = &said.stderr;
+    assert!(
+        words.contains("--space") && words.contains("--all"),
+        "{words}"
+    );
+    let both = [&ROTATE[..], &["--all"]].concat();
+    assert_eq!(verb(&setup, &both).code, Some(2));
+    assert_eq!(keys(&server), old, "nothing changed");
+    let said = facts(&setup, &["keys", "rotate-signing", "--all"]);
+    let spaces = said["spaces"].as_array().expect("a list");
+    assert!(spaces.iter().any(|row| row["space"] == "conformance"));
+    assert_eq!(keys(&server).len(), 2);
 }
 
 #[test]
