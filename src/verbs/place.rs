@@ -26,6 +26,16 @@ pub(crate) struct Place {
 }
 
 impl Place {
+    /// The flags that find the same server, as they were given, each with a blank in front.
+    pub(crate) fn flags(&self) -> String {
+        let given = [("--data", &self.data), ("--config", &self.config)];
+        let flags = given.into_iter().filter_map(|(flag, path)| {
+            let path = path.as_ref()?;
+            Some(format!(" {flag} {}", quoted(&path.display().to_string())))
+        });
+        flags.collect()
+    }
+
     /// The data directory, as `serve` would take it.
     ///
     /// # Errors
@@ -44,5 +54,34 @@ impl Place {
     /// That none answers, or that it refuses.
     pub(crate) fn ask(&self, verb: &str, args: &impl Serialize) -> Result<Answer, Stop> {
         client::ask(&self.data()?, verb, args)
+    }
+}
+
+/// A word as a shell takes it.
+fn quoted(word: &str) -> String {
+    let plain = |one: char| one.is_ascii_alphanumeric() || "/._-+=:@%,".contains(one);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_are_said_again_as_a_shell_takes_them() {
+        let place = |data: Option<&str>, config: Option<&str>| Place {
+            data: data.map(PathBuf::from),
+            config: config.map(PathBuf::from),
+            json: false,
+        };
+        assert_eq!(place(None, None).flags(), "");
+        assert_eq!(place(Some("/var/a"), None).flags(), " --data /var/a");
+        assert_eq!(
+            place(Some("it's here"), Some("c.toml")).flags(),
+            r" --data 'it'\''s here' --config c.toml"
+        );
     }
 }

@@ -88,7 +88,8 @@ impl Args {
         let Made { id, name } = print::done(&answer)?;
         say(&format!(
             "space `{name}` ({id}) made\nIts first key: interlock keys create --space {id} \
-             --source NAME --new-source"
+             --source NAME --new-source{}",
+            self.place.flags()
         ));
         Ok(())
     }
