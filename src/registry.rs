@@ -300,7 +300,11 @@ fn encode(row: &impl serde::Serialize) -> Vec<u8> {
     serde_json::to_vec(row).expect("rows have text keys and no failing parts")
 }
 
-fn decode<R: serde::de::DeserializeOwned>(name: &[u8], value: &[u8]) -> Result<R, Stop> {
+/// A row of the log.
+///
+/// # Errors
+/// When it cannot be read, or is of a newer format.
+pub(crate) fn decode<R: serde::de::DeserializeOwned>(name: &[u8], value: &[u8]) -> Result<R, Stop> {
     let wrong = |error: serde_json::Error| corrupt(name, &error.to_string());
     // Alone first: a newer row may have members this build cannot read.
     let Format { format } = serde_json::from_slice(value).map_err(wrong)?;

@@ -230,11 +230,13 @@ fn show<'a>(caller: &Caller, diff: &'a Diff) -> ConfigDiff<'a> {
         reason: &diff.reason,
         proposed_by: &diff.proposed_by,
         proposed_at: diff.proposed_at.0,
+        document: diff.document.as_deref(),
         differences: differences
             .map(|one| ConfigDifference {
                 member: &one.member,
                 from: one.from.as_deref(),
                 to: one.to.as_deref(),
+                note: one.note.as_deref(),
             })
             .collect(),
         differences_count: diff.differences_count,

@@ -30,7 +30,7 @@ pub trait Plane: Send + Sync {
     /// Turns an edit down.
     fn reject(&self, who: Who, diff: [u8; 16]) -> Asking<'_, Diff>;
 
-    /// The edits of a space, newest first.
+    /// The edits of a space, newest first, without their documents and with values cut short.
     fn diffs(&self, space: SpaceId) -> Asking<'_, Vec<Diff>>;
 
     /// One edit.
@@ -104,6 +104,8 @@ pub struct Diff {
     pub proposed_by: String,
     /// When.
     pub proposed_at: Timestamp,
+    /// The whole document proposed, a JSON object; not in a list.
+    pub document: Option<String>,
     /// What differs, as many as are listed.
     pub differences: Vec<Difference>,
     /// How many differ.
@@ -129,6 +131,8 @@ pub struct Difference {
     pub from: Option<String>,
     /// What it becomes.
     pub to: Option<String>,
+    /// What a side that is not in its document means.
+    pub note: Option<String>,
 }
 
 /// A role's agreement.

@@ -8,20 +8,21 @@ use std::future::Future;
 use std::sync::Arc;
 
 use interlock_api::directory::Role;
-use interlock_api::plane::{
-    Approval, Asking, Diff, Difference, Document, Plane, Proposal, Refused, Who,
-};
+use interlock_api::plane::{self, Approval, Asking, Diff, Document, Plane, Proposal, Refused, Who};
 use interlock_domain::key::SpaceId;
 use interlock_domain::time::Timestamp;
+use interlock_storage::Log;
 use interlock_wire::plane::{DiffState, DocumentKind};
+use serde_json::Value;
 use tokio::sync::MutexGuard;
 use tokio::task;
 use uuid::Uuid;
 
 use super::Admin;
+use crate::registry::diff::Difference;
 use crate::registry::plane::{Stepped, document, kind_of};
-use crate::registry::rows::{ApprovalRow, DiffRow, Ended};
-use crate::registry::{Known, Registry};
+use crate::registry::rows::{self, ApprovalRow, DiffRow, Ended};
+use crate::registry::{Known, Registry, decode};
 
 impl Admin {
     /// Makes a step durable and puts it in force.
@@ -35,7 +36,18 @@ impl Admin {
             let written = self.write(&mut registry, change).await;
             written.map_err(|_| Refused::Unavailable)?;
         }
-        show(&row)
+        drop(registry);
+        self.whole(row).await
+    }
+
+    /// An edit with its document; that of a closed one is in its row alone.
+    async fn whole(&self, row: Arc<DiffRow>) -> Result<Diff, Refused> {
+        if row.document.is_some() {
+            return show(&row);
+        }
+        let log = self.log();
+        let read = task::spawn_blocking(move || stored(&*log, &row));
+        show(&read.await.map_err(|_| Refused::Unavailable)??)
     }
 }
 
@@ -106,14 +118,18 @@ impl Plane for ConfigPlane {
         Box::pin(async move {
             let registry = self.0.registry().await;
             let diffs = known(&registry, space)?.documents.diffs().rev();
-            diffs.map(show).collect()
+            diffs.map(|row| listed(row)).collect()
         })
     }
 
     fn diff(&self, space: SpaceId, diff: [u8; 16]) -> Asking<'_, Diff> {
         Box::pin(async move {
-            let registry = self.0.registry().await;
-            show(known(&registry, space)?.diff(Uuid::from_bytes(diff))?)
+            let row = {
+                let registry = self.0.registry().await;
+                let known = known(&registry, space)?;
+                Arc::clone(known.diff(Uuid::from_bytes(diff))?)
+            };
+            self.0.whole(row).await
         })
     }
 }
@@ -122,8 +138,32 @@ fn known(registry: &Registry, space: SpaceId) -> Result<&Known, Refused> {
     registry.known(space).ok_or(Refused::NotFound)
 }
 
-/// An edit as the edge shows it.
-fn show(row: &Arc<DiffRow>) -> Result<Diff, Refused> {
+/// An edit as its row has it. One whose row is gone meanwhile is shown as memory has it.
+fn stored(log: &dyn Log, row: &DiffRow) -> Result<DiffRow, Refused> {
+    let name = rows::diff_name(row.space, row.number);
+    let value = log.meta(&name).map_err(|_| Refused::Unavailable)?;
+    let Some(value) = value else {
+        return Ok(row.clone());
+    };
+    decode(&name, &value).map_err(|_| Refused::Unavailable)
+}
+
+/// An edit as the edge shows it alone.
+fn show(row: &DiffRow) -> Result<Diff, Refused> {
+    let document = row.document.as_ref().map(Value::to_string);
+    shown(row, document, Difference::clone)
+}
+
+/// An edit as the edge lists it among others.
+fn listed(row: &DiffRow) -> Result<Diff, Refused> {
+    shown(row, None, Difference::cut)
+}
+
+fn shown(
+    row: &DiffRow,
+    document: Option<String>,
+    difference: fn(&Difference) -> Difference,
+) -> Result<Diff, Refused> {
     let ended = row.ended.as_ref();
     let role = |name: &String| Role::from_name(name).ok_or(Refused::NotFound);
     let approval = |one: &ApprovalRow| {
@@ -133,10 +173,19 @@ fn show(row: &Arc<DiffRow>) -> Result<Diff, Refused> {
             at: Timestamp(one.at),
         })
     };
-    let differences = row.differences.iter().map(|one| Difference {
-        member: one.member.clone(),
-        from: one.from.clone(),
-        to: one.to.clone(),
+    let differences = row.differences.iter().map(|one| {
+        let Difference {
+            member,
+            from,
+            to,
+            note,
+        } = difference(one);
+        plane::Difference {
+            member,
+            from,
+            to,
+            note,
+        }
     });
     Ok(Diff {
         id: *row.id.as_bytes(),
@@ -152,6 +201,7 @@ fn show(row: &Arc<DiffRow>) -> Result<Diff, Refused> {
         reason: row.reason.clone(),
         proposed_by: row.proposed_by.clone(),
         proposed_at: Timestamp(row.proposed_at),
+        document,
         differences: differences.collect(),
         differences_count: row.differences_count,
         sensitive: row.sensitive.clone(),

@@ -9,12 +9,13 @@ use std::fmt;
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use interlock_api::directory::{Role, Scope};
+use interlock_wire::value::{NAME_PATTERN, is_name};
 use serde_json::Value;
 use uuid::Uuid;
 
 use super::key_text::KeyText;
 
-/// The longest name of a space, a source or a vault value.
+/// The longest name of a space or a source.
 const NAME_BYTES_MAX: usize = 128;
 
 /// The feature that turns the coordination routes on.
@@ -100,13 +101,27 @@ impl NewSpace {
         }
         unique("source", self.sources.iter().map(|source| &source.name))?;
         unique("vault value", self.vault.iter().map(|value| &value.name))?;
+        for value in &self.vault {
+            vault_named(&value.name)?;
+        }
         let keys = || self.sources.iter().flat_map(|source| &source.keys);
         unique("key id", keys().map(|key| &key.text.key_id))?;
         Ok(())
     }
 }
 
-/// Is it a name as spaces, sources and vault values have it?
+/// Is it a name that a document may point at as `vault:NAME`?
+pub(super) fn vault_named(name: &str) -> Result<(), String> {
+    if is_name(name) {
+        return Ok(());
+    }
+    Err(format!(
+        "a vault value needs a name of lower-case letters, digits and `_` that begins with a letter, \
+         at most 40 of them ({NAME_PATTERN}): a gateway's `key_ref` is `vault:` and that name"
+    ))
+}
+
+/// Is it a name as spaces and sources have it?
 pub(super) fn named(what: &str, name: &str) -> Result<(), String> {
     if name.is_empty() || name.len() > NAME_BYTES_MAX || name.chars().any(char::is_control) {
         return Err(format!(

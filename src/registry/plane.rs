@@ -79,6 +79,15 @@ pub(crate) fn document(row: &SpaceRow, kind: DocumentKind) -> (u32, Value) {
     }
 }
 
+/// What each section of a document is when it is left out.
+pub(super) fn defaults(kind: DocumentKind) -> Value {
+    match kind {
+        // It has one member, which is always there.
+        DocumentKind::Features => Value::Null,
+        DocumentKind::Coordination => policy::defaults(),
+    }
+}
+
 /// The row of a version that comes into force with a space's row.
 pub(super) fn version_row(row: &SpaceRow, kind: DocumentKind, said: Said, at: i64) -> VersionRow {
     let (version, document) = document(row, kind);
@@ -115,6 +124,12 @@ impl Registry {
         }
         let (from_version, before) = document(&known.row, wanted.kind);
         let (document, sensitive) = judged(known, wanted.kind, &wanted.document)?;
+        let mut differences = diff(&before, &document, &defaults(wanted.kind));
+        if differences.is_empty() {
+            return Err(Refused::Invalid(format!(
+                "document: changes nothing; it is the one in force (version {from_version})"
+            )));
+        }
         if known.documents.open() >= OPEN_MAX {
             return Err(Refused::Full);
         }
@@ -122,7 +137,6 @@ impl Registry {
         if !sensitive.is_empty() {
             needs.push(Role::Security.name().to_owned());
         }
-        let mut differences = diff(&before, &document);
         let differences_count = differences.len() as u64;
         differences.truncate(LISTED_MAX);
         let row = DiffRow {

@@ -35,6 +35,11 @@ pub(crate) fn read(text: &str, vault: &[VaultValue]) -> Result<Value, String> {
     serde_json::from_str(text).map_err(|error| error.to_string())
 }
 
+/// What each section is when it is left out.
+pub(super) fn defaults() -> Value {
+    serde_json::from_str(Policy::DEFAULT_SECTIONS).expect("a test reads it")
+}
+
 /// A vault as the reader of documents takes it.
 pub(super) fn named(vault: &[VaultValue]) -> Vault {
     let values = vault.iter();

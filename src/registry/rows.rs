@@ -153,7 +153,8 @@ pub(crate) struct DiffRow {
     pub(crate) kind: String,
     /// The version it was made against.
     pub(crate) from_version: u32,
-    /// The whole new document; gone once the edit is closed, since the version has it.
+    /// The whole new document. Of an edit that is closed it is not kept in memory, of one that is
+    /// superseded not at all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) document: Option<serde_json::Value>,
     /// Why.
@@ -162,7 +163,7 @@ pub(crate) struct DiffRow {
     pub(crate) proposed_by: String,
     /// When, in milliseconds since 1970.
     pub(crate) proposed_at: i64,
-    /// What differs, as many as are listed.
+    /// What differs, as many as are listed. Of an edit that is closed the values are cut in memory.
     pub(crate) differences: Vec<Difference>,
     /// How many differ.
     pub(crate) differences_count: u64,
@@ -176,6 +177,18 @@ pub(crate) struct DiffRow {
     /// How it ended; `None` while it is open.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) ended: Option<EndedRow>,
+}
+
+impl DiffRow {
+    /// As much as is kept in memory once it is closed.
+    pub(crate) fn lean(self) -> Self {
+        let differences = self.differences.iter().map(Difference::cut).collect();
+        Self {
+            document: None,
+            differences,
+            ..self
+        }
+    }
 }
 
 /// How an edit ended.

@@ -57,7 +57,7 @@ impl Documents {
 
     /// An edit that a start found.
     pub(super) fn load_diff(&mut self, row: DiffRow) {
-        self.diffs.push(Arc::new(row));
+        self.diffs.push(Arc::new(kept(row)));
     }
 
     /// Puts what a start found in its order.
@@ -97,15 +97,19 @@ impl Documents {
         }
     }
 
-    /// Remembers an edit, new or changed.
+    /// Remembers an edit, new or changed. The answer is the whole of it, as the row has it.
     pub(super) fn put_diff(&mut self, meta: &mut Meta, row: DiffRow) -> Arc<DiffRow> {
         let name = rows::diff_name(row.space, row.number);
         meta.push((name, Some(encode(&row))));
         let row = Arc::new(row);
+        let in_memory = match row.ended {
+            None => Arc::clone(&row),
+            Some(_) => Arc::new(kept((*row).clone())),
+        };
         let known = self.diffs.iter_mut().find(|one| one.number == row.number);
         match known {
-            Some(known) => *known = Arc::clone(&row),
-            None => self.diffs.push(Arc::clone(&row)),
+            Some(known) => *known = in_memory,
+            None => self.diffs.push(in_memory),
         }
         let mut closed = self.diffs.iter().filter(|row| row.ended.is_some());
         if closed.by_ref().count() > CLOSED_MAX
@@ -117,13 +121,22 @@ impl Documents {
         row
     }
 
-    /// Ends an edit. Its document goes: an applied one is in the version.
+    /// Ends an edit. From then on its document is only in its row; that of one that is superseded is
+    /// gone, since a version may end all that are open in one commit.
     pub(super) fn end(&mut self, meta: &mut Meta, diff: &DiffRow, ended: EndedRow) -> Arc<DiffRow> {
+        let superseded = ended.state == Ended::Superseded;
         let row = DiffRow {
-            document: None,
             ended: Some(ended),
             ..diff.clone()
         };
-        self.put_diff(meta, row)
+        self.put_diff(meta, if superseded { row.lean() } else { row })
+    }
+}
+
+/// As much of an edit as is kept in memory.
+fn kept(row: DiffRow) -> DiffRow {
+    match row.ended {
+        None => row,
+        Some(_) => row.lean(),
     }
 }

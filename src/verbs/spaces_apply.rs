@@ -90,11 +90,20 @@ impl Args {
         let members: Vec<Difference> = print::rows(&answer)?;
         let listed = members.len() as u64;
         let dash = |side: Option<String>| side.unwrap_or_else(|| "-".to_owned());
-        let rows: Vec<Vec<String>> = members
-            .into_iter()
+        let cut = members.iter().map(Difference::cut);
+        let rows: Vec<Vec<String>> = cut
             .map(|one| vec![one.member, dash(one.from), dash(one.to)])
             .collect();
-        say(&table(&["member", "from", "to"], &rows));
+        let table = table(&["member", "from", "to"], &rows);
+        say(&table);
+        for one in &members {
+            if let Some(note) = &one.note {
+                say(&format!("{}: {note}", one.member));
+            }
+        }
+        if table.contains('…') {
+            say("what ends with … is cut; --json shows it whole");
+        }
         if applied.differences > listed {
             say(&format!("and {} more", applied.differences - listed));
         }

@@ -50,7 +50,9 @@ pub(crate) struct Wanted {
 struct Set {
     space: String,
     name: String,
-    /// The version of the rules that has it.
+    /// A gateway of the rules has its key under the name.
+    used: bool,
+    /// The version of the rules in force; with a value that they use it is a new one.
     version: u32,
 }
 
@@ -78,10 +80,22 @@ impl Args {
             return Ok(());
         }
         let set: Set = print::done(&answer)?;
-        say(&format!(
-            "space `{}`: the vault value `{}` is set, version {} of the rules has it",
-            set.space, set.name, set.version
-        ));
+        let Set {
+            space,
+            name,
+            version,
+            ..
+        } = &set;
+        say(&match set.used {
+            true => format!(
+                "space `{space}`: the vault value `{name}` is set, version {version} of the rules \
+                 has it"
+            ),
+            false => format!(
+                "space `{space}`: the vault value `{name}` is set; no rule uses it yet, so the rules \
+                 stay at version {version}. A gateway takes it by `key_ref`: `vault:{name}`"
+            ),
+        });
         Ok(())
     }
 }
@@ -103,6 +117,7 @@ pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
     let known = registry.find(&wanted.space).map_err(No::Failed)?;
     Ok(Answer::one(&Set {
         space: known.row.name.clone(),
+        used: known.takes(&wanted.name),
         name: wanted.name,
         version: known.row.policy_version,
     }))

@@ -101,6 +101,7 @@ fn an_agreed_edit_is_in_force_on_every_shard_and_each_record_names_its_version()
     );
     let half = server.post(&step(&diff, "approve"), CONSOLE, &json!({}));
     assert_eq!((half.status, &half.json()["state"]), (200, &json!("open")));
+    assert_eq!(half.json()["missing"], json!(["security"]));
     let twice = server.post(&step(&diff, "approve"), CONSOLE, &json!({}));
     assert_eq!(twice.status, 403, "{twice:?}");
     // Nothing of it is in force yet, and a kill forgets none of it.
@@ -148,6 +149,121 @@ fn an_agreed_edit_is_in_force_on_every_shard_and_each_record_names_its_version()
         (&json!("coordination"), &json!(2), &json!("a test"))
     );
     assert_eq!(last["by"], "d", "the key's id");
+}
+
+fn shown(server: &Server, diff: &Value) -> Value {
+    let id = diff["diff_id"].as_str().expect("an id");
+    let answer = server.get(&format!("{DIFFS}/{id}"), CONSOLE);
+    assert_eq!(answer.status, 200, "{answer:?}");
+    answer.json()
+}
+
+#[test]
+fn an_approver_sees_all_they_agree_to() {
+    let (server, setup) = started(1);
+    let integration = key(&setup, &["integration"]);
+    let before = document(&server, "coordination")["document"].clone();
+    let mut rules = before.clone();
+    // A list of 60 levels differs as one value, which is far longer than a list shows.
+    let levels: Vec<String> = (0..60).map(|at| format!("level_{at:02}")).collect();
+    rules["ownership"] = json!({ "levels": levels });
+    rules["purposes"]["marketing"]["budget"]["limit"] = json!(1);
+    rules.as_object_mut().expect("an object").remove("handoffs");
+    rules.as_object_mut().expect("an object").remove("channels");
+    let whole = |diff: &Value| {
+        assert_eq!(diff["document"], rules, "{diff}");
+        let differences = diff["differences"].as_array().expect("a list");
+        let of = |member: &str| {
+            let found = differences.iter().find(|one| one["member"] == member);
+            found.unwrap_or_else(|| panic!("{member}: {diff}")).clone()
+        };
+        assert_eq!(of("ownership.levels")["to"], json!(levels).to_string());
+        let channels = of("channels");
+        assert_eq!(channels["from"], before["channels"].to_string());
+        let usual = channels["to"].as_str().expect("the defaults");
+        assert!(usual.contains("\"free_form_hours\":24"), "{usual}");
+        let note = channels["note"].as_str().expect("a word");
+        assert!(note.contains("default"), "{note}");
+    };
+    let diff = proposed(&server, "coordination", &rules);
+    whole(&diff);
+    whole(&shown(&server, &diff));
+    let listed = server.get(&format!("{DIFFS}?space_id={SPACE}"), CONSOLE);
+    let listed = listed.json();
+    assert!(listed["items"][0].get("document").is_none(), "{listed}");
+    assert!(!listed.to_string().contains("level_59"), "{listed}");
+    // The same key again, with a role missing: nothing more, and which role is said.
+    for _ in 0..2 {
+        let half = server.post(&step(&diff, "approve"), &integration, &json!({}));
+        assert_eq!(half.status, 200, "{half:?}");
+        let half = half.json();
+        whole(&half);
+        assert_eq!(half["state"], "open", "{half}");
+        assert_eq!(half["missing"], json!(["security"]), "{half}");
+    }
+    let turned = server.post(&step(&diff, "reject"), &integration, &json!({}));
+    assert_eq!(turned.json()["state"], "rejected");
+    whole(&turned.json());
+    // A kill forgets none of it, and so it is of an edit that is closed.
+    let server = server.kill().start();
+    whole(&shown(&server, &diff));
+    let again = server.post(&step(&diff, "reject"), &integration, &json!({}));
+    whole(&again.json());
+}
+
+#[test]
+fn an_edit_that_changes_nothing_is_refused() {
+    let (server, setup) = started(1);
+    for kind in ["features", "coordination"] {
+        let same = document(&server, kind);
+        let body = json!({
+            "space_id": SPACE, "type": kind, "document": same["document"], "reason": "a test",
+        });
+        let refused = server.post(DIFFS, CONSOLE, &body);
+        assert_eq!(refused.status, 422, "{refused:?}");
+        assert_eq!(refused.json()["code"], "invalid_input");
+        let detail = refused.json()["detail"].to_string();
+        assert!(detail.contains("document: changes nothing"), "{detail}");
+        assert_eq!(document(&server, kind)["version"], 1);
+    }
+    let listed = server.get(&format!("{DIFFS}?space_id={SPACE}"), CONSOLE);
+    assert_eq!(listed.json()["items"], json!([]));
+    let history = facts(&setup, &["spaces", "history", "conformance"]);
+    assert_eq!(history["versions"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn a_dry_run_shows_machines_all_and_people_that_it_is_cut() {
+    let (server, setup) = started(1);
+    let mut rules = document(&server, "coordination")["document"].clone();
+    let levels: Vec<String> = (0..60).map(|at| format!("level_{at:02}")).collect();
+    rules["ownership"] = json!({ "levels": levels });
+    rules.as_object_mut().expect("an object").remove("handoffs");
+    rules.as_object_mut().expect("an object").remove("channels");
+    setup.data().write("next.json", &rules.to_string());
+    let words = ["spaces", "apply", "conformance", "next.json", "--dry-run"];
+    let machine = facts(&setup, &words);
+    let members = machine["members"].as_array().expect("a list");
+    let of = |member: &str| members.iter().find(|one| one["member"] == member);
+    let changed = of("ownership.levels").expect("it differs");
+    assert_eq!(changed["to"], json!(levels).to_string());
+    assert!(of("channels").expect("it differs")["to"].is_string());
+    let said = verb(&setup, &words).done();
+    assert!(!said.contains("level_59"), "{said}");
+    assert!(said.contains("--json shows it whole"), "{said}");
+    assert!(said.contains("channels: left out;"), "{said}");
+}
+
+#[test]
+fn a_key_of_a_person_acts_through_its_roles_alone() {
+    let (server, setup) = started(1);
+    let security = key(&setup, &["security"]);
+    let me = server.get("/v1/sources/me", &security).json();
+    assert_eq!(me["scopes"], json!([]), "{me}");
+    let refused = server.post(CHECK, &security, &json!({}));
+    assert_eq!(refused.status, 403, "{refused:?}");
+    assert!(refused.json()["detail"].to_string().contains("coordinate"));
+    assert_eq!(server.get(&path("features"), &security).status, 200);
 }
 
 /// What one agent is answered until a while after the edit is in force, each time about another

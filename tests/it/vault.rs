@@ -78,11 +78,19 @@ fn a_gateways_key_is_replaced_and_never_shown() {
         (&last["version"], &last["by"]),
         (&json!(2), &json!("operator"))
     );
-    // A new name beside it, for a change without a gap.
-    assert_eq!(
-        set(&setup, "wa_2", url_safe.as_bytes()).status.code(),
-        Some(0)
-    );
+    // A new name beside it, for a change without a gap: no version of the rules, and said so.
+    let beside = set(&setup, "wa_2", url_safe.as_bytes());
+    assert_eq!(beside.status.code(), Some(0), "{beside:?}");
+    let said = String::from_utf8_lossy(&beside.stdout).into_owned();
+    assert!(said.contains("no rule uses it yet"), "{said}");
+    let history = facts(&setup, &["spaces", "history", "conformance"]);
+    assert_eq!(history["versions"][0]["version"], 2, "{history}");
+    for name in ["wa gateway", "Wa", "", "2wa", &"a".repeat(41)] {
+        let refused = set(&setup, name, url_safe.as_bytes());
+        assert_eq!(refused.status.code(), Some(13), "{refused:?}");
+        let said = String::from_utf8_lossy(&refused.stderr).into_owned();
+        assert!(said.contains("^[a-z][a-z0-9_]{0,39}$"), "{said}");
+    }
     for bad in [
         "",
         "short",

@@ -221,7 +221,10 @@ fn a_space_made_at_run_time_decides_at_once_and_after_a_kill() {
     );
     let words = ["spaces", "create", "second", "--coordination", "rules.json"];
     let lacking = verb(&setup, &words);
-    assert!(lacking.line(13).contains("gateways.gate"), "{lacking:?}");
+    let line = lacking.line(13);
+    assert!(line.contains("gateways.gate.key_ref"), "{line}");
+    assert!(line.contains("--vault gate=FILE"), "{line}");
+    assert!(line.contains("vault set"), "{line}");
     let words = [&words[..], &["--vault", "gate=gate.key"]].concat();
     let made = facts(&setup, &words);
     let space = text(&made, "id");
@@ -277,6 +280,12 @@ fn a_long_path_and_a_node_in_memory_have_a_socket_too() {
     let server = setup.argument("--data").argument(deep.clone()).start();
     let words = ["spaces", "list", "--data", &deep];
     assert!(verb(&server.setup(), &words).done().contains("default"));
+    let words_to_make = ["spaces", "create", "two", "--data", &deep];
+    let made = verb(&server.setup(), &words_to_make).done();
+    assert!(
+        made.contains(&format!("--new-source --data {deep}")),
+        "{made}"
+    );
     let second = server.setup().start_refused();
     assert_eq!(second.code, Some(5), "{second:?}");
     verb(&server.setup(), &words).done();

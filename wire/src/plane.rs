@@ -66,15 +66,19 @@ answer! {
 }
 
 answer! {
-    /// A member that differs. Long values are cut.
+    /// A member that differs. In a list of edits long values are cut.
     derive(Clone, Copy, Debug)
     ConfigDifference<'a> {
         /// Its path.
         member: required &'a str as Text,
-        /// What it was; it was not there when absent.
+        /// What it was, as JSON; of a section that was left out its default. It was not there when
+        /// absent.
         from: optional &'a str as Text,
-        /// What it becomes; it is not there any more when absent.
+        /// What it becomes, as JSON; of a section that is left out its default. It is not there any
+        /// more when absent.
         to: optional &'a str as Text,
+        /// What it means that a side is not in its document.
+        note: optional &'a str as Text,
     }
 }
 
@@ -113,7 +117,9 @@ answer! {
         proposed_by: required &'a str as Text,
         /// When.
         proposed_at: required i64 as Instant,
-        /// The members that differ, the first of them.
+        /// The whole document proposed; not in a list of edits.
+        document: optional &'a str as AnyObject<'_>,
+        /// The members that differ, the first 200 of them.
         differences: present Vec<ConfigDifference<'a>> as ConfigDifference<'_>,
         /// How many differ.
         differences_count: required u64 as Count,

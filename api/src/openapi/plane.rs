@@ -43,12 +43,17 @@ fn reads(into: &mut Components) -> Vec<Operation> {
             DIFFS,
             "config_diffs",
             "The edits of the space: all that are open and the last 100 that are closed, newest \
-             first. Needs a role as reading a document does.",
+             first, without their documents and with long values cut. Needs a role as reading a \
+             document does.",
         )
         .in_query("space_id", space, true, Uuid::shape(into))
         .answers(200, "The edits.", ConfigDiffs::shape(into)),
-        Operation::get(DIFF, "config_diff", "An edit. Needs a role as reading a document does.")
-            .in_path("diff_id", "The edit.")
+        Operation::get(
+            DIFF,
+            "config_diff",
+            "An edit, with the whole document proposed. Needs a role as reading a document does.",
+        )
+        .in_path("diff_id", "The edit.")
             .answers(200, "The edit.", ConfigDiff::shape(into)),
     ]
 }
@@ -62,7 +67,7 @@ fn edits(into: &mut Components) -> Vec<Operation> {
             "propose_config",
             "Proposes another document. `features` is proposed by the role `security`, \
              `coordination` by `integration`. It comes into force when every role in `needs` has \
-             agreed.",
+             agreed. A document that is the one in force is refused.",
         )
         .takes(ConfigDiffCreate::shape(into), None)
         .answers(201, "The edit.", ConfigDiff::shape(into))

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::{Change, Draft};
 use crate::registry::diff::{Difference, diff};
-use crate::registry::new_space::{VaultValue, named};
-use crate::registry::plane::{self, Said};
+use crate::registry::new_space::{VaultValue, vault_named};
+use crate::registry::plane::{self, Said, defaults};
 use crate::registry::rows::Sealed;
 use crate::registry::{Checked, Known, Registry, policy};
 
@@ -29,6 +29,19 @@ pub(crate) struct NewRules {
     pub(crate) change: Option<Change>,
 }
 
+impl Known {
+    /// Whether the rules take a value of the vault: a gateway's key is under that name.
+    pub(crate) fn takes(&self, name: &str) -> bool {
+        let reference = format!("vault:{name}");
+        let gateways = self.row.coordination.get("gateways");
+        let gateways = gateways.and_then(Value::as_object);
+        gateways.is_some_and(|gateways| {
+            let mut references = gateways.values().map(|gateway| &gateway["key_ref"]);
+            references.any(|one| *one == *reference)
+        })
+    }
+}
+
 impl Registry {
     /// Checks another document for a space.
     pub(crate) fn new_rules(&self, space: &str, document: &str, why: &str) -> Checked<NewRules> {
@@ -37,7 +50,11 @@ impl Registry {
         let mut rules = NewRules {
             space: known.row.name.clone(),
             from_version: known.row.policy_version,
-            differences: diff(&known.row.coordination, &document),
+            differences: diff(
+                &known.row.coordination,
+                &document,
+                &defaults(DocumentKind::Coordination),
+            ),
             change: None,
         };
         if !rules.differences.is_empty() {
@@ -48,10 +65,11 @@ impl Registry {
     }
 
     /// Checks another value for a name of a space's vault. What the rules take from there is in force
-    /// with it, as a version of the rules.
+    /// with it, as a version of the rules; a value that they do not take makes none.
     pub(crate) fn new_vault_value(&self, space: &str, value: VaultValue) -> Checked<Change> {
         let known = self.find(space)?;
-        named("a vault value", &value.name)?;
+        vault_named(&value.name)?;
+        let is_used = known.takes(&value.name);
         let mut vault = known.vault.clone();
         let mut draft = self.unchanged(known);
         let said = Said::by_operator(format!("the vault value `{}` is set", value.name));
@@ -68,10 +86,14 @@ impl Registry {
             }
             None => {
                 draft.row.vault.push(value.name.clone());
+                draft.is_row_changed = true;
                 vault.push(value);
             }
         }
         draft.vault = vault;
+        if !is_used {
+            return Ok(draft.done());
+        }
         self.next_rules(draft, said).map(Draft::done)
     }
 

@@ -370,6 +370,15 @@ fn an_edit_is_of_one_version() {
     assert_eq!(word(&home.approve(&key, second.id)), "stale");
     assert_eq!(word(&home.reject(&key, second.id)), "stale");
     assert_eq!(word(&home.reject(&key, first.id)), "closed");
+    // An applied edit keeps its document on disk, a superseded one nowhere.
+    let on_disk = |id: Uuid| {
+        let row = home.known().diff(id).unwrap();
+        let name = crate::registry::rows::diff_name(row.space, row.number);
+        let value = home.log.meta(&name).unwrap().unwrap();
+        serde_json::from_slice::<DiffRow>(&value).unwrap().document
+    };
+    assert_eq!(on_disk(first.id), Some(plain(1)));
+    assert_eq!(on_disk(second.id), None);
     // What a verb does ends them too, whatever it is.
     let third = home.propose(&key, kind, &plain(3)).unwrap();
     assert_eq!(third.from_version, 2);
@@ -383,12 +392,22 @@ fn an_edit_is_of_one_version() {
         name: "one".to_owned(),
         bytes: [2; 32],
     };
+    let unused = VaultValue {
+        name: "two".to_owned(),
+        bytes: [3; 32],
+    };
+    let change = home.registry.new_vault_value("one", unused).unwrap();
+    home.write(change);
+    assert_eq!(home.versions(), (1, 3), "no rule uses it, so no edit ends");
+    assert!(state(home.known().diff(fourth.id).unwrap()).is_none());
     let change = home.registry.new_vault_value("one", value).unwrap();
     home.write(change);
     assert_eq!(word(&home.approve(&key, fourth.id)), "stale");
     assert_eq!(home.known().policy.gateways()[0].key, [2; 32]);
     home.again();
     assert_eq!(home.known().policy.gateways()[0].key, [2; 32]);
+    let names: Vec<&str> = home.known().vault.iter().map(|one| &*one.name).collect();
+    assert_eq!(names, ["one", "two"], "a start finds both");
     let reasons: Vec<String> = home
         .known()
         .documents
@@ -457,6 +476,26 @@ fn a_document_that_breaks_a_rule_is_refused_with_its_member() {
 }
 
 #[test]
+fn an_edit_that_changes_nothing_is_refused_and_makes_no_version() {
+    let mut home = Home::new();
+    let key = who("a", &[Role::Admin]);
+    let in_force = features_document(&[COORDINATION.to_owned()]);
+    for (kind, document) in [
+        (DocumentKind::Features, in_force),
+        (DocumentKind::Coordination, rules()),
+    ] {
+        let refused = home.propose(&key, kind, &document);
+        let what = "document: changes nothing; it is the one in force (version 1)";
+        assert_eq!(
+            refused.map(|row| row.id),
+            Err(Refused::Invalid(what.to_owned()))
+        );
+    }
+    assert_eq!(home.known().documents.diffs().count(), 0);
+    assert_eq!(home.versions(), (1, 1));
+}
+
+#[test]
 fn what_is_remembered_is_bounded_on_disk_too() {
     let mut home = Home::new();
     let key = who("i", &[Role::Integration]);
@@ -471,10 +510,10 @@ fn what_is_remembered_is_bounded_on_disk_too() {
     assert_eq!(home.known().documents.open(), 0);
     for round in 0..VERSIONS_MAX + 5 {
         let diff = home
-            .propose(&key, kind, &plain(1 + (round % 9) as u32))
+            .propose(&key, kind, &plain(2 + (round % 9) as u32))
             .unwrap();
         home.approve(&key, diff.id).unwrap();
-        let diff = home.propose(&key, kind, &plain(1)).unwrap();
+        let diff = home.propose(&key, kind, &plain(99)).unwrap();
         home.reject(&key, diff.id).unwrap();
     }
     for again in [false, true] {

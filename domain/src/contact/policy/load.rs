@@ -52,6 +52,10 @@ const DAYS_MAX: u32 = 36_500;
 const LEASE_S_MAX: u32 = 86_400;
 
 impl Policy {
+    /// A document that spells out what each section is when it is left out, for whoever shows that to
+    /// people. The level of handoffs is not among it: it follows from the levels of ownership.
+    pub const DEFAULT_SECTIONS: &'static str = include_str!("defaults.json");
+
     /// The policy of a document.
     ///
     /// # Errors
@@ -250,7 +254,14 @@ fn load_gateways(named: Option<Named<GatewayDocument>>, vault: &Vault) -> Loaded
             return Err(refuse(field, "must read `vault:<name>`"));
         };
         let Some(key) = vault.get(reference) else {
-            return Err(refuse(field, "the vault has no such key"));
+            // Only a name may be said again: what else it is was sent.
+            let reference = name(&field, reference)?;
+            let rule = format!(
+                "the vault has no such key; set it with `vault set --space SPACE {r}`, or give it to \
+                 `spaces create` with `--vault {r}=FILE`",
+                r = &*reference
+            );
+            return Err(refuse(field, rule));
         };
         <[u8; 32]>::try_from(key.as_slice()).map_err(|_| refuse(field, "the key must be 32 bytes"))
     };

@@ -90,7 +90,7 @@ fn a_gateway_key_is_never_printed() {
 }
 
 /// A change of the conformance document, and what the refusal says.
-const REFUSED: [(&str, &str, &str); 34] = [
+const REFUSED: [(&str, &str, &str); 35] = [
     (
         r#""limit": 4, "per_hours": 168"#,
         r#""limit": 2, "per_hours": 168"#,
@@ -239,7 +239,13 @@ const REFUSED: [(&str, &str, &str); 34] = [
     (
         r#""vault:wa_gateway""#,
         r#""vault:other""#,
-        "gateways.wa_gateway.key_ref: the vault has no such key",
+        "gateways.wa_gateway.key_ref: the vault has no such key; set it with `vault set --space SPACE \
+         other`, or give it to `spaces create` with `--vault other=FILE`",
+    ),
+    (
+        r#""vault:wa_gateway""#,
+        r#""vault:Wa gateway""#,
+        "gateways.wa_gateway.key_ref: a name must match ^[a-z][a-z0-9_]{0,39}$",
     ),
     (
         r#""effect_lease_s": 60"#,
@@ -399,4 +405,22 @@ fn numbers_come_from_names_alone() {
     assert_eq!(policy().suppression_purpose("any"), Some(PurposeId::ANY));
     assert_eq!(policy().purpose("any"), None);
     assert_ne!(PurposeId::of("any"), PurposeId::ANY);
+}
+
+#[test]
+fn the_default_sections_are_what_a_section_that_is_left_out_is() {
+    type Sections = serde_json::Map<String, serde_json::Value>;
+    let sections: Sections = serde_json::from_str(Policy::DEFAULT_SECTIONS).unwrap();
+    let defaults = format!("{:?}", Policy::defaults(1));
+    for (name, section) in &sections {
+        let alone = serde_json::json!({ name: section }).to_string();
+        let policy = Policy::load(1, &alone, &Vault::new()).unwrap();
+        assert_eq!(format!("{policy:?}"), defaults, "{name}");
+    }
+    // What the reader of documents knows, by its own words.
+    let unknown = Policy::load(1, r#"{"?": 1}"#, &Vault::new()).unwrap_err();
+    let (_, known) = unknown.rule.split_once("expected one of ").unwrap();
+    let mut known: Vec<&str> = known.split(", ").map(|one| one.trim_matches('`')).collect();
+    known.sort_unstable();
+    assert_eq!(sections.keys().collect::<Vec<_>>(), known);
 }
