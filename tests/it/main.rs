@@ -31,3 +31,4 @@ mod sync_proof;
 mod tls;
 mod vault;
 mod verbs;
+mod who;
