@@ -148,7 +148,7 @@ fn detail<'a>(
         }
         DeclareKind::Handoff => {
             let detail = read_detail(declared)?;
-            let wanted = handoffs::declared(&detail);
+            let wanted = handoffs::declared(caller, subject, &detail);
             (Detail::Handoff(detail), wanted)
         }
     })

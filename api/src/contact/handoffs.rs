@@ -121,7 +121,10 @@ pub(crate) async fn accept<D: Decider>(
         route: "handoffs/accept",
         noted: Route::HandoffAccept,
         place: &handoff.0,
-        body: body(HandoffCommand::Accept(AcceptHandoff { handoff })),
+        body: body(HandoffCommand::Accept(AcceptHandoff {
+            handoff,
+            subject: None,
+        })),
         request: (),
     };
     let reply = opened.decide(&state, wanted).await?;
@@ -142,7 +145,7 @@ pub(crate) async fn outcome<D: Decider>(
         route: "handoffs/outcome",
         noted: Route::HandoffOutcome,
         place: &handoff.0,
-        body: close(handoff, Some(&outcome.outcome)),
+        body: close(handoff, Some(&outcome.outcome), None),
         request: &outcome,
     };
     let reply = opened.decide(&state, wanted).await?;
@@ -150,15 +153,22 @@ pub(crate) async fn outcome<D: Decider>(
 }
 
 /// The declaration `handoff` (§17): what the routes do, for an id that may be one of ours. That one was
-/// made moves nothing, and an id of another form was never handed out here.
-pub(crate) fn declared(detail: &HandoffDetail<'_>) -> Body {
+/// made moves nothing, and an id of another form was never handed out here. A customer that is named
+/// has to be the handoff's.
+pub(crate) fn declared(
+    caller: &Caller,
+    subject: Option<&Handle<'_>>,
+    detail: &HandoffDetail<'_>,
+) -> Body {
+    let secret = caller.space.secret.prepared();
+    let subject = subject.map(|handle| identity::customer(secret, handle));
     let id = Uuid::parse(&detail.handoff_id).map(|id| Id(id.0));
     match (detail.status, id) {
         (HandoffMoved::Created, _) | (_, None) => body(HandoffCommand::Note),
         (HandoffMoved::Accepted, Some(handoff)) => {
-            body(HandoffCommand::Accept(AcceptHandoff { handoff }))
+            body(HandoffCommand::Accept(AcceptHandoff { handoff, subject }))
         }
-        (HandoffMoved::Closed, Some(handoff)) => close(handoff, detail.outcome.as_deref()),
+        (HandoffMoved::Closed, Some(handoff)) => close(handoff, detail.outcome.as_deref(), subject),
     }
 }
 
@@ -166,10 +176,11 @@ const fn body(command: HandoffCommand) -> Body {
     Body::Handoff(command)
 }
 
-fn close(handoff: Id, outcome: Option<&str>) -> Body {
+fn close(handoff: Id, outcome: Option<&str>, subject: Option<KeyHash>) -> Body {
     body(HandoffCommand::Close(CloseHandoff {
         handoff,
         outcome: outcome.map(Text::from),
+        subject,
         place: ClaimPlace::ToFind,
     }))
 }

@@ -438,3 +438,27 @@ fn a_declared_handoff_does_what_the_routes_do() {
     // Six receipts, and nothing besides.
     assert_eq!(node.world.entities(), before + 6);
 }
+
+#[test]
+fn a_declared_handoff_of_another_customer_is_turned_down() {
+    let node = Node::start();
+    let (value, other) = ("+5511944440017", "+5511944440018");
+    let made = hand_over(&node, value);
+    let told = |value: &str, status: &str| {
+        let detail =
+            json!({"handoff_id": made["handoff_id"], "status": status, "outcome": "opt_out"});
+        node.declare_for(value, "handoff", &detail).ok()["accepted"].clone()
+    };
+    for status in ["accepted", "closed"] {
+        assert_eq!(told(other, status), false, "{status}");
+    }
+    assert_eq!(read(&node, &made), made, "nothing changed");
+    for value in [value, other] {
+        let answer = node.check(&asked(value, "marketing"));
+        assert_ne!(answer["reasons"], json!(["suppressed"]), "{value}");
+    }
+    assert_eq!(told(value, "accepted"), true);
+    assert_eq!(told("+55 11 94444-0017", "closed"), true, "in any spelling");
+    assert_eq!(read(&node, &made)["outcome"], "opt_out");
+    assert_eq!(told(other, "closed"), false, "it stays another's");
+}

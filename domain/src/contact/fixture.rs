@@ -5,7 +5,7 @@
 mod handoffs;
 mod reports;
 
-pub use self::handoffs::{accept, close, hand_over, promise, read_handoff};
+pub use self::handoffs::{accept, accept_of, close, close_of, hand_over, promise, read_handoff};
 pub use self::reports::{seen_over, sent};
 
 use crate::contact::claim::{ClaimKind, ClaimVia};

@@ -192,6 +192,11 @@ impl Handoff {
         }
     }
 
+    /// Whether what a declaration says of whose it is, if anything, is so.
+    pub(super) fn may_be_of(&self, subject: Option<KeyHash>) -> bool {
+        subject.is_none_or(|subject| subject == self.customer)
+    }
+
     pub(super) fn hold(&mut self, event: &HandoffHeld) {
         self.holds.retain(|hold| *hold != event.hold);
         if event.placed {

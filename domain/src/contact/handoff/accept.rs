@@ -27,6 +27,9 @@ pub(in crate::contact) fn decide(
     let Some(known) = answer::known(entities, command, id, now) else {
         return answer::unknown(command);
     };
+    if !known.may_be_of(accept.subject) {
+        return answer::anothers(command, id);
+    }
     match known.status(now) {
         HandoffStatus::Closed => answer::refused(command, id, Refusal::HandoffClosed),
         HandoffStatus::Expired => answer::refused(command, id, Refusal::HandoffExpired),

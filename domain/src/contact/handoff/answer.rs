@@ -63,6 +63,13 @@ pub(super) fn unknown(command: &Command) -> Decision<Contact> {
     Decision::read(Reply::NotFound)
 }
 
+/// The declaration names another customer than the handoff's: one of both is a mistake, so nothing
+/// moves.
+pub(super) fn anothers(command: &Command, id: Id) -> Decision<Contact> {
+    let reply = Reply::Declared(DeclareReply::TURNED_DOWN);
+    about(command, id, (reply, Noted::NothingToChange), Facts::new())
+}
+
 /// A declaration is recorded and changes nothing.
 pub(super) fn recorded(command: &Command) -> Decision<Contact> {
     Decision {

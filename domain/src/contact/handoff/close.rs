@@ -40,6 +40,9 @@ pub(in crate::contact) fn decide(
     let Some(known) = named else {
         return answer::unknown(command);
     };
+    if !known.may_be_of(close.subject) {
+        return answer::anothers(command, id);
+    }
     let status = known.status(now);
     if status == HandoffStatus::Closed && known.outcome == close.outcome {
         return answer::stands(command, id, known, Noted::NothingToChange, now);

@@ -65,6 +65,8 @@ pub struct CreateHandoff {
 pub struct AcceptHandoff {
     /// Which handoff.
     pub handoff: Id,
+    /// Whose a declaration says it is; `None`: it does not say.
+    pub subject: Option<KeyHash>,
 }
 
 /// A handoff has an outcome.
@@ -74,6 +76,8 @@ pub struct CloseHandoff {
     pub handoff: Id,
     /// How it ended, a word of the space's vocabulary; a declaration may leave it out.
     pub outcome: Option<Text>,
+    /// Whose a declaration says it is; `None`: it does not say.
+    pub subject: Option<KeyHash>,
     /// Whose it is.
     pub place: ClaimPlace,
 }
