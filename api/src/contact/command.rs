@@ -168,17 +168,20 @@ pub(crate) fn add_suppression(
     }))
 }
 
-/// `suppression.lifted`.
+/// `suppression.lifted`. A name the rules do not have may be one they had: whether something was added
+/// under it is known where the entries are (`domain`).
 pub(crate) fn lift_suppression(
     caller: &Caller,
     subject: Option<&Handle<'_>>,
     detail: &SuppressionLiftedDetail<'_>,
 ) -> Result<Body, Failure> {
     let policy = &caller.space.policy;
+    let channel = detail.channel.as_ref();
+    let channel = channel.map(|name| lifted_channel(policy, name));
     Ok(Body::LiftSuppression(LiftSuppression {
         customer: destination(caller, subject)?.0,
-        purpose: suppressed_purpose(policy, &detail.purpose)?,
-        channel: channel(policy, detail.channel.as_ref())?,
+        purpose: lifted_purpose(policy, &detail.purpose)?,
+        channel: channel.transpose()?,
     }))
 }
 
@@ -222,6 +225,21 @@ fn purpose(policy: &Policy, name: &Name<'_>) -> Result<PurposeId, Failure> {
 fn suppressed_purpose(policy: &Policy, name: &Name<'_>) -> Result<PurposeId, Failure> {
     let known = policy.suppression_purpose(name);
     known.ok_or_else(|| refused::undeclared(Member::Purpose))
+}
+
+fn lifted_purpose(policy: &Policy, name: &Name<'_>) -> Result<PurposeId, Failure> {
+    let gone = PurposeId::of(name);
+    // Never the number that another name has now.
+    let free = policy.purpose_rules(gone).is_none().then_some(gone);
+    let known = policy.suppression_purpose(name).or(free);
+    known.ok_or_else(|| refused::undeclared(Member::Purpose))
+}
+
+fn lifted_channel(policy: &Policy, name: &Name<'_>) -> Result<ChannelId, Failure> {
+    let gone = ChannelId::of(name);
+    let free = policy.channel_rules(gone).is_none().then_some(gone);
+    let known = policy.channel(name).or(free);
+    known.ok_or_else(|| refused::undeclared(Member::Channel))
 }
 
 fn declared_channel(policy: &Policy, name: &Name<'_>) -> Result<ChannelId, Failure> {

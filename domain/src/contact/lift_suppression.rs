@@ -1,7 +1,8 @@
 //! `suppression.lifted`: what the same source added is taken out (`docs/spec/contact.md` §15, §17).
 //!
 //! Here: which entries a lift names: the same source's for that purpose and channel, in whatever
-//! window. Entries of others are never touched. A lifted entry stays for a while without effect, so
+//! window, also when the space's document has dropped the purpose or channel since: an entry is never
+//! stuck. Entries of others are never touched. A lifted entry stays for a while without effect, so
 //! that readers hear of it. Not here: what an entry stops (`check`).
 
 use crate::contact::command::{Command, LiftSuppression};
@@ -10,6 +11,7 @@ use crate::contact::event::{Event, SuppressionLifted};
 use crate::contact::feed::Changes;
 use crate::contact::note::{Note, Noted};
 use crate::contact::policy::Policy;
+use crate::contact::rebind::Names;
 use crate::contact::reply::{DeclareReply, Reply};
 use crate::contact::suppression::Suppression;
 use crate::contact::{Contact, key};
@@ -31,10 +33,16 @@ pub(super) fn decide(
         entry.source == command.source
             && entry.purpose == lift.purpose
             && entry.channel == lift.channel
-            && entry.in_force(now)
     };
+    let named = known.iter().filter(is_named);
+    // Without an entry of that name nobody ever declared it, as far as is known: it is a slip.
+    if named.clone().next().is_none()
+        && let Err(undeclared) = Names(context.policy).of_suppression(lift.purpose, lift.channel)
+    {
+        return Decision::read(undeclared);
+    }
     let mut changes = Changes::new(entities, command.space, lift.customer);
-    for entry in known.iter().filter(is_named) {
+    for entry in named.filter(|entry| entry.in_force(now)) {
         let lifted = Suppression {
             lifted: Some(now),
             ..entry.clone()

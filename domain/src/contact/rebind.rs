@@ -24,13 +24,8 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
             names.gateway(declare.gateway)
         }
         Body::AddSuppression(add) => {
-            names.purpose_or_any(add.purpose)?;
-            names.channel(add.channel)?;
+            names.of_suppression(add.purpose, add.channel)?;
             names.reason(add.reason)
-        }
-        Body::LiftSuppression(lift) => {
-            names.purpose_or_any(lift.purpose)?;
-            names.channel(lift.channel)
         }
         Body::ObserveMessage(observe) => names.channel(Some(observe.channel)),
         Body::ClaimTarget(claim) => names.level(claim.level.as_deref()),
@@ -58,6 +53,8 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
         | Body::ReleaseHold(_)
         | Body::FindHold(_)
         | Body::ReadFeed
+        // What was added under a name that is gone can still be lifted.
+        | Body::LiftSuppression(_)
         // A name that is gone is only noted.
         | Body::NoteMessage(_)
         | Body::RequestReport(_)
@@ -68,18 +65,24 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
     }
 }
 
-struct Names<'a>(&'a Policy);
+/// The names a policy declares.
+pub(super) struct Names<'a>(pub(super) &'a Policy);
 
 impl Names<'_> {
     fn purpose(&self, id: PurposeId) -> Result<(), Reply> {
         declared(self.0.purpose_rules(id), Member::Purpose)
     }
 
-    fn purpose_or_any(&self, id: PurposeId) -> Result<(), Reply> {
-        if id == PurposeId::ANY {
-            return Ok(());
+    /// What an entry of the suppression list is for, and where.
+    pub(super) fn of_suppression(
+        &self,
+        purpose: PurposeId,
+        channel: Option<ChannelId>,
+    ) -> Result<(), Reply> {
+        if purpose != PurposeId::ANY {
+            self.purpose(purpose)?;
         }
-        self.purpose(id)
+        self.channel(channel)
     }
 
     fn channel(&self, id: Option<ChannelId>) -> Result<(), Reply> {

@@ -1,5 +1,9 @@
 //! Who may read and change the list, and what is refused.
 
+use std::sync::Arc;
+
+use interlock_domain::contact::fixture;
+use interlock_domain::contact::policy::Policy;
 use serde_json::{Value, json};
 
 use super::{LIST, SALT, add, asked, items, lift_as, next, page};
@@ -182,4 +186,56 @@ fn windows_without_number_leave_room_for_opt_outs() {
     wanted["window"] = within(64)["window"].clone();
     let refused = node.post_as(KEY_SECURITY, PEOPLE, &wanted);
     refused.problem(409, "target_full");
+}
+
+/// A document that drops a purpose or a channel leaves entries behind; whoever added one lifts it.
+#[test]
+fn what_was_added_under_a_name_that_is_gone_is_lifted() {
+    let node = Node::start();
+    let rules = |wide: bool| {
+        let mut document: Value = serde_json::from_str(fixture::CONFORMANCE).unwrap();
+        if wide {
+            document["purposes"]["seasonal"] = json!({"fails": "open"});
+            document["channels"]["fax"] = json!({});
+        }
+        let policy = Policy::load(2, &document.to_string(), &fixture::vault()).unwrap();
+        assert!(node.directory.set_policy(fixture::SPACE, Arc::new(policy)));
+    };
+    let value = "+5511944440019";
+    let by_people = |action: &str, reason: Option<&str>| {
+        let mut body = json!({"action": action, "subject": phone(value), "purpose": "marketing",
+            "channel": "fax"});
+        if let Some(reason) = reason {
+            body["reason"] = json!(reason);
+        }
+        node.post_as(KEY_SECURITY, PEOPLE, &body)
+    };
+    rules(true);
+    add(&node, value, &json!({"purpose": "seasonal"}));
+    assert_eq!(by_people("added", Some("opt_out")).ok()["accepted"], true);
+    rules(false);
+    let refused = |purpose: &str, channel: Option<&str>| {
+        let detail = json!({"purpose": purpose, "channel": channel});
+        let answer = node.declare_for(value, "suppression.lifted", &detail);
+        let problem = answer.problem(422, "invalid_input");
+        problem["detail"].as_str().unwrap().to_owned()
+    };
+    assert!(refused("unheard_of", None).contains("`purpose`"));
+    assert!(refused("marketing", Some("fax")).contains("`channel`"));
+    let listed = || {
+        let page = page(&node, KEY_A, None, 200).ok();
+        let live = items(&page).iter().filter(|item| item["removed"] != true);
+        live.count()
+    };
+    assert_eq!(listed(), 2);
+    assert!(lift_as(&node, KEY_A, value, "seasonal"));
+    assert_eq!(by_people("lifted", None).ok()["accepted"], true);
+    assert_eq!(listed(), 0);
+    assert!(!lift_as(&node, KEY_A, value, "seasonal"), "it is lifted");
+    let again = node.declare_for(
+        value,
+        "suppression.added",
+        &json!({"purpose": "seasonal", "reason": "opt_out"}),
+    );
+    again.problem(422, "invalid_input");
 }

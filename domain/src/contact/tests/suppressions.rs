@@ -1,15 +1,17 @@
 //! Suppressions (§15) and what they do to checks.
 
 use super::{ALLOWED, HOUR_S, NOON, World, decided, deferred, denied};
+use crate::contact::Contact;
 use crate::contact::command::{AddSuppression, Check, Command};
 use crate::contact::fixture::{self, CRM, check, lift, policy, suppress};
 use crate::contact::name::{ChannelId, PurposeId, ReasonId, SourceId};
 use crate::contact::notice::Notice;
 use crate::contact::policy::{Policy, Vault};
 use crate::contact::reason::{Reason, Verdict};
-use crate::contact::reply::{DeclareReply, Reply};
+use crate::contact::reply::{DeclareReply, Member, Reply};
 use crate::contact::suppression::CHANGES_KEPT_DAYS;
 use crate::contact::window::Window;
+use crate::machine::Machine;
 use crate::time::Timestamp;
 
 /// How long the last change of an entry is remembered.
@@ -228,6 +230,30 @@ fn s15_an_undeclared_reason_is_refused() {
     added.reason = ReasonId::of("whim");
     let reply = world.run(&added.command());
     assert!(matches!(reply, Reply::Undeclared(_)), "{reply:?}");
+}
+
+#[test]
+fn an_entry_under_a_name_that_is_gone_can_be_lifted() {
+    let mut world = World::new();
+    let added = on(suppress("p", "marketing"), "whatsapp");
+    world.declare(&added.command());
+    let narrow = r#"{"purposes": {"service": {"fails": "open"}}, "channels": {"voice": {}}}"#;
+    world.policy = Policy::load(2, narrow, &fixture::vault()).expect("a policy");
+    let whatsapp = Some("whatsapp");
+    for (customer, purpose, channel, member) in [
+        ("p", "marketing", None, Member::Purpose),
+        ("q", "marketing", whatsapp, Member::Purpose),
+        ("p", "service", whatsapp, Member::Channel),
+        ("p", "any", whatsapp, Member::Channel),
+    ] {
+        let reply = world.run(&lift(customer, purpose, channel));
+        assert_eq!(reply, Reply::Undeclared(member), "{customer} {purpose}");
+    }
+    let lifted = lift("p", "marketing", whatsapp);
+    assert_eq!(Contact::rebind(&mut lifted.clone(), &world.policy), Ok(()));
+    assert!(world.declare(&lifted).accepted);
+    assert_eq!(world.customer("p").suppressions[0].lifted, Some(NOON));
+    assert!(!world.declare(&lifted).accepted, "it is lifted already");
 }
 
 #[test]
