@@ -1,4 +1,4 @@
-//! `GET /healthz` and `GET /readyz`.
+//! `/healthz` and `/readyz`, to `GET` and `HEAD`.
 //!
 //! The first says that the process answers, the second that the node can decide. Neither needs a
 //! key and neither waits for a shard.
@@ -11,12 +11,12 @@ use interlock_wire::profile::NodeStatus;
 use crate::problem::Failure;
 use crate::state::{AppState, Readiness};
 
-/// `GET /healthz`.
+/// `/healthz`.
 pub(crate) async fn alive() -> HttpResponse {
     status("ok")
 }
 
-/// `GET /readyz`.
+/// `/readyz`.
 pub(crate) async fn ready<D: 'static>(
     state: web::Data<AppState<D>>,
 ) -> Result<HttpResponse, Failure> {

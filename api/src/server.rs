@@ -134,12 +134,11 @@ where
     suppression_list::<D>(config);
     handed_over::<D>(config);
     paid_and_settled::<D>(config);
+    asked_by_machines::<D>(config);
     let mut add = |path: &str, route: actix_web::Route| {
         let resource = web::resource(path).route(route);
         config.service(resource.default_service(web::to(wrong_method)));
     };
-    add("/healthz", web::get().to(health::alive));
-    add("/readyz", web::get().to(health::ready::<D>));
     add("/metrics", web::get().to(metrics::get::<D>));
     add("/openapi.json", web::get().to(openapi::get));
     add("/v1/sdk/profile", web::get().to(profile::profile::<D>));
@@ -182,6 +181,21 @@ where
                 .default_service(web::to(wrong_method)),
         );
     }
+}
+
+/// Whether the node is well. Probes of balancers ask with `HEAD` too: the server leaves out the body.
+fn asked_by_machines<D>(config: &mut web::ServiceConfig)
+where
+    D: Decider,
+{
+    let mut add = |path: &str, [get, head]: [actix_web::Route; 2]| {
+        let resource = web::resource(path).route(get).route(head);
+        config.service(resource.default_service(web::to(wrong_method)));
+    };
+    let alive = [web::get(), web::head()].map(|route| route.to(health::alive));
+    add("/healthz", alive);
+    let ready = [web::get(), web::head()].map(|route| route.to(health::ready::<D>));
+    add("/readyz", ready);
 }
 
 /// Erasures and legal holds.

@@ -73,7 +73,15 @@ fn public(into: &mut Components) -> Vec<Operation> {
             "It does.",
             NodeStatus::shape(into),
         ),
+        Operation::head("/healthz", "alive", "Whether the process answers.").answers(
+            200,
+            "It does.",
+            NodeStatus::shape(into),
+        ),
         Operation::get("/readyz", "ready", "Whether the node can decide.")
+            .answers(200, "It can.", NodeStatus::shape(into))
+            .problems(&[Code::CoordinationUnavailable]),
+        Operation::head("/readyz", "ready", "Whether the node can decide.")
             .answers(200, "It can.", NodeStatus::shape(into))
             .problems(&[Code::CoordinationUnavailable]),
         Operation::get(

@@ -46,6 +46,11 @@ impl Operation {
         Self::new(HttpMethod::Get, "get", path, name, about)
     }
 
+    /// The same as a `get` without the body: what a probe asks.
+    pub(super) fn head(path: &'static str, name: &str, about: &str) -> Self {
+        Self::new(HttpMethod::Head, "head", path, name, about)
+    }
+
     pub(super) fn post(path: &'static str, name: &str, about: &str) -> Self {
         Self::new(HttpMethod::Post, "post", path, name, about)
     }

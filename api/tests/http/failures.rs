@@ -131,6 +131,29 @@ fn readiness_is_asked_apart_from_life() {
     assert_eq!(node.get("/healthz", None).ok()["status"], "ok");
 }
 
+/// Balancers probe with `HEAD`: the status and the head are those of `GET`, and the body is left out.
+#[test]
+fn a_probe_may_ask_with_head() {
+    let node = Node::start();
+    let mut client = node.client();
+    for (path, why, status) in [
+        ("/healthz", Readiness::Ready, 200),
+        ("/readyz", Readiness::Ready, 200),
+        ("/healthz", Readiness::NotReady("stopping"), 200),
+        ("/readyz", Readiness::NotReady("stopping"), 503),
+    ] {
+        *node.readiness.lock().unwrap() = why;
+        // On one connection: a body that was sent would be read as the next answer.
+        let head = client.send("HEAD", path, &[], b"");
+        assert_eq!((head.status, head.body.len()), (status, 0), "{head:?}");
+        let get = client.send("GET", path, &[], b"");
+        assert_eq!(get.status, status);
+        for name in ["content-type", "retry-after"] {
+            assert_eq!(head.header(name), get.header(name), "{path} {name}");
+        }
+    }
+}
+
 #[test]
 fn the_clock_of_a_test_only_goes_forward() {
     let node = Node::start();
