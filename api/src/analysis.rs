@@ -19,6 +19,7 @@ use actix_web::rt;
 use interlock_actors::history::Receipt;
 use interlock_domain::contact::Contact;
 use interlock_domain::time::Timestamp;
+use tokio::sync::Semaphore;
 
 use self::figures::Figures;
 use self::runs::Runs;
@@ -28,6 +29,13 @@ const NOTES_AT_ONCE: u32 = 4_096;
 
 /// How long it lets them.
 const PAUSE: Duration = Duration::from_millis(1);
+
+/// Looks at all entities beside those of figures that are under way at once. A shard queues four
+/// altogether and gives up what is more: two are for figures, and one is left to the operator's verbs.
+const LOOKS_MAX: usize = 1;
+
+/// Requests that wait for such a look, with the one that has it, at most; more are told to come again.
+const WAITS_MAX: usize = 256;
 
 /// Takes one note; says whether to go on.
 pub type Visit<'v> = &'v mut dyn FnMut(Receipt<Contact>) -> ControlFlow<()>;
@@ -47,6 +55,10 @@ pub struct Analysis {
     history: Arc<dyn History>,
     pub(crate) runs: Runs,
     pub(crate) figures: Figures,
+    /// Who may look at all entities beside figures.
+    pub(crate) looks: Arc<Semaphore>,
+    /// Who may wait for that.
+    pub(crate) waits: Semaphore,
 }
 
 impl fmt::Debug for Analysis {
@@ -74,6 +86,8 @@ impl Analysis {
             history,
             runs: Runs::new(messages_at_once_max),
             figures: Figures::new(quick),
+            looks: Arc::new(Semaphore::new(LOOKS_MAX)),
+            waits: Semaphore::new(WAITS_MAX),
         }
     }
 

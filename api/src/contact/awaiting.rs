@@ -6,16 +6,16 @@ use actix_web::http::StatusCode;
 use actix_web::{HttpRequest, HttpResponse, web};
 use interlock_domain::contact::command::EffectKind as Kind;
 use interlock_domain::contact::effect::Effect;
+use interlock_domain::contact::entity::ContactEntity;
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::reply::EffectState;
-use interlock_domain::key::{KeyHash, SpaceId};
+use interlock_domain::key::{EntityKey, KeyHash, SpaceId};
 use interlock_domain::time::Timestamp;
 use interlock_wire::contact::check::EffectKind;
 use interlock_wire::contact::operator::{AWAITING_MAX, AwaitingEffect, AwaitingEffects};
-use interlock_wire::problem::Code;
 
-use crate::contact::ask;
-use crate::decider::{Decider, NotScanned};
+use crate::contact::{ask, sought};
+use crate::decider::Decider;
 use crate::directory::{Caller, Role};
 use crate::extract;
 use crate::problem::Failure;
@@ -42,14 +42,12 @@ pub(crate) async fn get<D: Decider>(
     let roles = [Role::Security, Role::Analysis];
     let caller = extract::in_role(&request, &state.directory, &roles)?;
     let space: SpaceId = caller.space.id;
-    let scanned = state
-        .decider
-        .scan(AWAITING_MAX, move |key, entity, now| {
-            let effect = entity.as_effect().filter(|_| key.space == space)?;
-            found(key.hash, effect, now)
-        })
-        .await
-        .map_err(|why| not_scanned(why, state.limits.retry_after_s))?;
+    let pick = move |key: &EntityKey, entity: &ContactEntity, now| {
+        let effect = entity.as_effect().filter(|_| key.space == space)?;
+        found(key.hash, effect, now)
+    };
+    let started = extract::started(&request);
+    let scanned = sought::all(&state, started, AWAITING_MAX, pick).await?;
     let items = scanned.found.iter().map(|found| item(&caller, found));
     let effects = AwaitingEffects {
         items: items.collect(),
@@ -104,19 +102,4 @@ const fn kind(kind: Kind) -> EffectKind {
         Kind::PaidCall => EffectKind::PaidCall,
         Kind::ExternalAction => EffectKind::ExternalAction,
     }
-}
-
-fn not_scanned(why: NotScanned, retry_after_s: u32) -> Failure {
-    Failure::new(
-        Code::CoordinationUnavailable,
-        match why {
-            NotScanned::Rebuilding => {
-                "the node is still rebuilding and does not know all effects; ask again later"
-            }
-            NotScanned::GivenUp => {
-                "the node has too much to look for, or is going down; ask again later"
-            }
-        },
-    )
-    .retry_after(retry_after_s)
 }

@@ -20,7 +20,8 @@ use crate::stopwatch::Stopwatch;
 
 /// A request that may be repeated.
 pub(crate) struct Request<'r> {
-    started: Stopwatch,
+    /// Runs since it came in.
+    pub(crate) started: Stopwatch,
     /// The Idempotency-Key; `None` only where the route does without one.
     key: Option<&'r str>,
     /// Who sends it.

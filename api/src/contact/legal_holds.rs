@@ -33,7 +33,14 @@ pub(crate) async fn post<D: Decider>(
     let hold: LegalHoldCreate<'_> = read::body(&opened.body)?;
     let target = target(&opened.caller, &hold)?;
     let space = opened.caller.space.id;
-    let handoffs = sought::handoffs(&state, space, move |handoff| handoff.is_of(target)).await?;
+    let handoffs = match target {
+        HoldTarget::Customer(_) | HoldTarget::Conversation(_) => {
+            let is_of = move |handoff: &Handoff| handoff.is_of(target);
+            sought::handoffs(&state, opened.started, space, is_of).await?
+        }
+        // No handoff is of an object.
+        HoldTarget::Object(_) => Vec::new(),
+    };
     let wanted = Wanted {
         route: "legal-holds",
         noted: Route::LegalHolds,
@@ -62,7 +69,7 @@ pub(crate) async fn release<D: Decider>(
     let release: LegalHoldRelease<'_> = read::body(&opened.body)?;
     let (space, hold) = (opened.caller.space.id, Id(id.0));
     let is_held = move |handoff: &Handoff| handoff.holds.contains(&hold);
-    let handoffs = sought::handoffs(&state, space, is_held).await?;
+    let handoffs = sought::handoffs(&state, opened.started, space, is_held).await?;
     let wanted = Wanted {
         route: "legal-holds/release",
         noted: Route::LegalHolds,

@@ -1,17 +1,26 @@
-//! Handoffs that only a walk over all entities finds: those of a customer or a conversation.
+//! Looking at all entities for a request: the handoffs of a customer or a conversation, and effects
+//! whose outcome nobody knows.
 //!
-//! Here: the walk, for legal holds, which are rare. Not here: what becomes of them
-//! (`domain`), which judges each again.
+//! Here: the walk, and the turn for it: shards queue few walks, so a request waits for its own within
+//! its deadline instead of being refused. A walk that was begun keeps its turn until it ends, also when
+//! nobody waits for it any more, because the shards go on with it. Not here: what becomes of what is
+//! found (`domain`), which judges each again.
 
+use std::sync::Arc;
+
+use actix_web::rt;
 use interlock_domain::contact::entity::ContactEntity;
 use interlock_domain::contact::handoff::Handoff;
 use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, SpaceId};
+use interlock_domain::time::Timestamp;
+use interlock_wire::problem::Code;
 
 use crate::contact::refused;
-use crate::decider::{Decider, NotScanned};
+use crate::decider::{Decider, NotScanned, Scanned};
 use crate::problem::Failure;
 use crate::state::AppState;
+use crate::stopwatch::Stopwatch;
 
 /// How many handoffs one hold is about; those with the smallest ids, which are the oldest.
 const HANDOFFS_MAX: usize = 4_096;
@@ -19,9 +28,10 @@ const HANDOFFS_MAX: usize = 4_096;
 /// The ids of a space's handoffs that are `wanted`.
 ///
 /// # Errors
-/// The entities cannot all be looked at now: the client comes again.
+/// The entities cannot all be looked at in time: 503, and the client comes again.
 pub(crate) async fn handoffs<D: Decider>(
     state: &AppState<D>,
+    started: Stopwatch,
     space: SpaceId,
     wanted: impl Fn(&Handoff) -> bool + Send + Sync + 'static,
 ) -> Result<Vec<Id>, Failure> {
@@ -29,10 +39,77 @@ pub(crate) async fn handoffs<D: Decider>(
         let handoff = entity.as_handoff().filter(|_| key.space == space)?;
         wanted(handoff).then_some(Id(key.hash.0))
     };
-    match state.decider.scan(HANDOFFS_MAX, pick).await {
-        Ok(scanned) if scanned.left_out == 0 => Ok(scanned.found),
-        Ok(_) | Err(NotScanned::Rebuilding | NotScanned::GivenUp) => {
-            Err(refused::busy(&state.limits))
-        }
+    let scanned = all(state, started, HANDOFFS_MAX, pick).await?;
+    if scanned.left_out > 0 {
+        return Err(unavailable(
+            state,
+            "some of what must be looked at is being moved between memory and disk; nothing was \
+             recorded, send it again later",
+        ));
     }
+    Ok(scanned.found)
+}
+
+/// Looks at every entity, when it is this request's turn, and keeps the `limit` smallest of what
+/// `pick` makes of them.
+///
+/// # Errors
+/// It cannot be done in time: 503, and the client comes again.
+pub(crate) async fn all<D, T, F>(
+    state: &AppState<D>,
+    started: Stopwatch,
+    limit: usize,
+    pick: F,
+) -> Result<Scanned<T>, Failure>
+where
+    D: Decider,
+    T: Ord + Send + 'static,
+    F: Fn(&EntityKey, &ContactEntity, Timestamp) -> Option<T> + Send + Sync + 'static,
+{
+    let Ok(_wait) = state.analysis.waits.try_acquire() else {
+        return Err(unavailable(
+            state,
+            "too many requests wait to look at all that is known; nothing was recorded, send it again \
+             later",
+        ));
+    };
+    let looks = Arc::clone(&state.analysis.looks);
+    let decider = state.decider.clone();
+    let look = async move {
+        // It is never closed.
+        let turn = looks.acquire_owned().await;
+        let scan = rt::spawn(async move {
+            let scanned = decider.scan(limit, pick).await;
+            drop(turn);
+            scanned
+        });
+        scan.await
+    };
+    let left = started.left(state.limits.request_deadline_ms);
+    let scanned = rt::time::timeout(left, look).await.map_err(|_| {
+        unavailable(
+            state,
+            "all that is known could not be looked at in time, because others look at it too; nothing \
+             was recorded, send it again later",
+        )
+    })?;
+    let scanned = scanned.map_err(|_| refused::broken())?;
+    scanned.map_err(|why| {
+        let detail = match why {
+            NotScanned::Rebuilding => {
+                "the node is still rebuilding and does not know everything yet; nothing was recorded, \
+                 send it again later"
+            }
+            NotScanned::GivenUp => {
+                "the node has too much to look for, or is going down; nothing was recorded, send it \
+                 again later"
+            }
+        };
+        unavailable(state, detail)
+    })
+}
+
+fn unavailable<D>(state: &AppState<D>, detail: &'static str) -> Failure {
+    let failure = Failure::new(Code::CoordinationUnavailable, detail);
+    failure.retry_after(state.limits.retry_after_s)
 }

@@ -1,8 +1,9 @@
 //! Erasures and legal holds over HTTP: who may, what goes, what stays; rows S19 and W13.
 
+use interlock_api::limits::ApiLimits;
 use serde_json::{Value, json};
 
-use crate::client::Answered;
+use crate::client::{Answered, Client};
 use crate::node::{
     CLAIMS, KEY_A, KEY_ADMIN, KEY_ADMIN_ROLE, KEY_B, KEY_C, KEY_OFF_ADMIN, KEY_OTHER_ADMIN,
     KEY_SECURITY, Node, check_with, fresh, phone,
@@ -404,4 +405,63 @@ fn s19_an_erasure_takes_handoffs_and_promises() {
     let asked = node.check(&asked(value, "service"));
     assert_eq!(asked["decision"], "allow");
     assert!(asked.get("owner").is_none() && asked.get("promises_open").is_none());
+}
+
+/// The requests that are sent together, each on a connection of its own.
+fn holds_at_once(node: &Node, count: usize) -> Vec<Client> {
+    let send = |place: usize| {
+        let mut client = node.client();
+        let headers = [
+            ("Authorization", format!("Bearer {KEY_SECURITY}")),
+            ("Content-Type", "application/json".to_owned()),
+            ("Idempotency-Key", fresh("hold")),
+        ];
+        let body = json!({"conversation_id": format!("talk-{place}"), "reason": "a lawsuit"});
+        client.write("POST", HOLDS, &headers, body.to_string().as_bytes());
+        client
+    };
+    (0..count).map(send).collect()
+}
+
+#[test]
+fn holds_that_come_together_wait_for_their_turn() {
+    let node = Node::start();
+    node.world.hold_scans(true);
+    let clients = holds_at_once(&node, 12);
+    // Round trips of the one worker: by then it has all of them.
+    for _ in 0..12 {
+        node.get("/healthz", None).ok();
+    }
+    node.world.hold_scans(false);
+    for mut client in clients {
+        created(&client.read_answer("POST", HOLDS));
+    }
+    let live = node.get(LIVE, Some(KEY_SECURITY)).ok();
+    assert_eq!(live["items"].as_array().unwrap().len(), 12);
+}
+
+#[test]
+fn a_hold_that_has_no_turn_in_time_comes_again() {
+    let limits = ApiLimits {
+        request_deadline_ms: 100,
+        ..ApiLimits::default()
+    };
+    let node = Node::with(limits, true);
+    node.world.hold_scans(true);
+    for mut client in holds_at_once(&node, 3) {
+        let answer = client.read_answer("POST", HOLDS);
+        assert_eq!(answer.header("retry-after"), Some("1"));
+        let problem = answer.problem(503, "coordination_unavailable");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("looked at in time"), "{detail}");
+    }
+    assert_eq!(node.world.scans(), 1, "one look goes on, no second began");
+    let object = json!({"object": {"type": "lawsuit", "namespace": "court", "id": "3"}});
+    created(&hold(&node, &object));
+    node.world.hold_scans(false);
+    while node.world.scans() > 0 {
+        std::thread::yield_now();
+    }
+    let live = node.get(LIVE, Some(KEY_SECURITY)).ok();
+    assert_eq!(live["items"].as_array().unwrap().len(), 1);
 }

@@ -59,6 +59,10 @@ struct Inner {
     mode: Mutex<Mode>,
     silent: AtomicUsize,
     dropped: AtomicUsize,
+    /// Looks at all entities that are under way.
+    scans: AtomicUsize,
+    /// They do not end yet.
+    scans_held: AtomicBool,
     /// The past cannot be read yet.
     past_held: AtomicBool,
     list: Arc<SuppressionList>,
@@ -86,6 +90,8 @@ impl World {
             silent: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
             past_held: AtomicBool::new(false),
+            scans: AtomicUsize::new(0),
+            scans_held: AtomicBool::new(false),
             list: Arc::new(list),
         }))
     }
@@ -114,6 +120,16 @@ impl World {
     /// Whoever reads the past waits until it is let go; only so long that a bug ends its test.
     pub(crate) fn hold_past(&self, held: bool) {
         self.0.past_held.store(held, Ordering::SeqCst);
+    }
+
+    /// Whoever looks at all entities waits until it is let go.
+    pub(crate) fn hold_scans(&self, held: bool) {
+        self.0.scans_held.store(held, Ordering::SeqCst);
+    }
+
+    /// How many look at all entities now.
+    pub(crate) fn scans(&self) -> usize {
+        self.0.scans.load(Ordering::SeqCst)
     }
 
     /// A shadow run is asked for, and nobody makes it.
@@ -276,6 +292,10 @@ impl Decider for World {
         if *self.0.mode.lock().unwrap() == Mode::Rebuilding {
             return Err(NotScanned::Rebuilding);
         }
+        let _one = Scanning::begin(&self.0)?;
+        while self.0.scans_held.load(Ordering::SeqCst) {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
         let state = self.0.state.lock().unwrap();
         let known = state.entities.iter();
         let mut found: Vec<T> = known
@@ -314,6 +334,27 @@ impl History for World {
             // Through or broken off: either is the end.
             ControlFlow::Continue(()) | ControlFlow::Break(()) => Ok(()),
         }
+    }
+}
+
+/// One look at all entities, of the few that a shard queues.
+struct Scanning(Arc<Inner>);
+
+impl Scanning {
+    fn begin(inner: &Arc<Inner>) -> Result<Self, NotScanned> {
+        let before = inner.scans.fetch_add(1, Ordering::SeqCst);
+        let one = Self(Arc::clone(inner));
+        if before < 4 {
+            Ok(one)
+        } else {
+            Err(NotScanned::GivenUp)
+        }
+    }
+}
+
+impl Drop for Scanning {
+    fn drop(&mut self) {
+        self.0.scans.fetch_sub(1, Ordering::SeqCst);
     }
 }
 
