@@ -3,8 +3,8 @@
 use super::{NOON, World, decided, deferred};
 use crate::contact::command::{Body, Command, Route};
 use crate::contact::fixture::{
-    AGENTS, CRM, accept, accept_of, check, claim_on, close, close_of, command, hand_over, hash,
-    lift, policy, read_handoff, release, vault,
+    AGENTS, CRM, accept, check, claim_on, close, command, hand_over, hash, lift, policy,
+    read_handoff, release, vault,
 };
 use crate::contact::handoff::command::HandoffCommand;
 use crate::contact::handoff::{ENDED_KEPT_S, Handoff, HandoffStatus, OPEN_MAX, handoff_key};
@@ -424,23 +424,6 @@ fn a_declared_handoff_does_what_the_routes_do() {
     ));
     assert!(!accepted(&mut world, &accept(Route::Declare, "h")));
     assert_eq!(holder(&mut world), None);
-}
-
-#[test]
-fn a_declared_handoff_of_another_customer_moves_nothing() {
-    let mut world = World::new();
-    made(&mut world, "h");
-    let before = world.log.len();
-    for wrong in [accept_of("q", "h"), close_of("q", "h", "opt_out")] {
-        let notes = world.notes.len();
-        assert!(!world.declare(&wrong).accepted, "{wrong:?}");
-        assert_eq!((world.log.len(), world.notes.len()), (before, notes + 1));
-    }
-    assert!(world.declare(&accept_of("p", "h")).accepted);
-    assert!(world.declare(&close_of("p", "h", "opt_out")).accepted);
-    let again = close_of("q", "h", "opt_out");
-    assert!(!world.declare(&again).accepted, "it is closed, not theirs");
-    assert!(world.declare(&accept_of("q", "unknown")).accepted);
 }
 
 #[test]

@@ -1,10 +1,11 @@
-//! What a handoff's package shows.
+//! What a handoff's package shows, and whom a declaration about a handoff may name.
 
 use super::handoffs::{made, shown};
 use super::{NOON, World};
 use crate::contact::command::{Body, EffectKind, Route, Settlement};
 use crate::contact::fixture::{
-    AGENTS, check, command, hash, offer, promise, read_handoff, settle, suppress,
+    AGENTS, accept_of, check, close_of, command, hash, offer, promise, read_handoff, settle,
+    suppress,
 };
 use crate::contact::handoff::command::{HandoffCommand, ListEffects, SeeEffect};
 use crate::contact::promise::PromiseState;
@@ -95,4 +96,21 @@ fn an_effect_is_seen_done_in_flight_or_ambiguous_and_not_failed() {
     world.check(check().to("p").effect("f"));
     world.run(&settle("f", 1, Settlement::Failed));
     assert_eq!(sight(&mut world, "f"), None);
+}
+
+#[test]
+fn a_declared_handoff_of_another_customer_moves_nothing() {
+    let mut world = World::new();
+    made(&mut world, "h");
+    let before = world.log.len();
+    for wrong in [accept_of("q", "h"), close_of("q", "h", "opt_out")] {
+        let notes = world.notes.len();
+        assert!(!world.declare(&wrong).accepted, "{wrong:?}");
+        assert_eq!((world.log.len(), world.notes.len()), (before, notes + 1));
+    }
+    assert!(world.declare(&accept_of("p", "h")).accepted);
+    assert!(world.declare(&close_of("p", "h", "opt_out")).accepted);
+    let again = close_of("q", "h", "opt_out");
+    assert!(!world.declare(&again).accepted, "it is closed, not theirs");
+    assert!(world.declare(&accept_of("q", "unknown")).accepted);
 }
