@@ -22,6 +22,7 @@ use interlock_domain::ids::IdStream;
 use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::machine::{Context, Entities, Machine, Undecided, View};
 use interlock_domain::time::Timestamp;
+use tokio::sync::watch;
 
 /// 2026-11-30T12:00:00Z: a Monday, outside every quiet hour but those of `always_quiet`.
 pub(crate) const START: i64 = 1_796_040_000_000;
@@ -62,7 +63,7 @@ struct Inner {
     /// Looks at all entities that are under way.
     scans: AtomicUsize,
     /// They do not end yet.
-    scans_held: AtomicBool,
+    scans_held: watch::Sender<bool>,
     /// The past cannot be read yet.
     past_held: AtomicBool,
     list: Arc<SuppressionList>,
@@ -91,7 +92,7 @@ impl World {
             dropped: AtomicUsize::new(0),
             past_held: AtomicBool::new(false),
             scans: AtomicUsize::new(0),
-            scans_held: AtomicBool::new(false),
+            scans_held: watch::Sender::new(false),
             list: Arc::new(list),
         }))
     }
@@ -124,7 +125,7 @@ impl World {
 
     /// Whoever looks at all entities waits until it is let go.
     pub(crate) fn hold_scans(&self, held: bool) {
-        self.0.scans_held.store(held, Ordering::SeqCst);
+        self.0.scans_held.send_replace(held);
     }
 
     /// How many look at all entities now.
@@ -293,9 +294,8 @@ impl Decider for World {
             return Err(NotScanned::Rebuilding);
         }
         let _one = Scanning::begin(&self.0)?;
-        while self.0.scans_held.load(Ordering::SeqCst) {
-            tokio::time::sleep(Duration::from_millis(1)).await;
-        }
+        let mut held = self.0.scans_held.subscribe();
+        held.wait_for(|held| !held).await.unwrap();
         let state = self.0.state.lock().unwrap();
         let known = state.entities.iter();
         let mut found: Vec<T> = known
