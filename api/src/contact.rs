@@ -14,6 +14,7 @@ pub(crate) mod context;
 pub(crate) mod declare;
 pub(crate) mod destination;
 pub(crate) mod effects;
+pub(crate) mod facts;
 pub(crate) mod forget;
 #[cfg(test)]
 mod golden;

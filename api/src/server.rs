@@ -15,7 +15,7 @@ use interlock_wire::problem::Code;
 use crate::analysis::runs;
 use crate::body_budget::BodyBudget;
 use crate::contact::{
-    admissions, awaiting, batch, check, claims, context, declare, effects, forget, handoffs,
+    admissions, awaiting, batch, check, claims, context, declare, effects, facts, forget, handoffs,
     legal_holds, messages, operator, people, promises, reports, suppressions,
 };
 use crate::decider::Decider;
@@ -233,7 +233,7 @@ where
     add(by_people, web::post().to(people::post::<D>));
 }
 
-/// Paid operations, and effects that others than their holder settle.
+/// Paid operations, effects that others than their holder settle, and facts that keys are tied to.
 fn paid_and_settled<D>(config: &mut web::ServiceConfig)
 where
     D: Decider,
@@ -250,6 +250,8 @@ where
     add(awaiting, web::get().to(awaiting::get::<D>));
     let settle = "/v1/operator/effects/{effect_id}/settle";
     add(settle, web::post().to(operator::settle::<D>));
+    let end_of_fact = "/v1/operator/facts/end";
+    add(end_of_fact, web::post().to(facts::end::<D>));
 }
 
 /// Handoffs, and what an operator's feed says of promises.

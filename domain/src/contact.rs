@@ -22,6 +22,7 @@ mod declare_effect;
 pub mod directory;
 pub mod effect;
 mod end_commitment;
+mod end_fact;
 mod end_observation;
 mod end_report;
 pub mod entity;
@@ -31,6 +32,7 @@ pub mod feed;
 mod find_admission;
 mod find_claim;
 mod find_hold;
+mod find_ties;
 #[cfg(any(test, feature = "fixtures"))]
 pub mod fixture;
 mod forget_customer;
@@ -72,6 +74,7 @@ pub mod tally;
 #[cfg(test)]
 mod tests;
 pub mod text;
+pub mod ties;
 mod turn_promise;
 pub mod window;
 
@@ -184,6 +187,8 @@ impl Machine for Contact {
             }
             Body::Handoff(body) => keys.extend(body.keys(command.space)),
             Body::TurnPromise(turn) => keys.push(named(Kind::Customer, turn.customer)),
+            Body::EndFact(end) => end.keys(command.space, &mut keys),
+            Body::FindTies(find) => keys.push(named(Kind::Object, find.object)),
         }
         keys
     }
@@ -248,6 +253,8 @@ impl Machine for Contact {
             Body::ReadReports(body) => read_reports::decide(entities, command, *body),
             Body::Handoff(body) => body.decide(entities, command, context),
             Body::TurnPromise(body) => turn_promise::decide(entities, command, body, context),
+            Body::EndFact(body) => end_fact::decide(entities, command, body, context),
+            Body::FindTies(body) => find_ties::decide(entities, command, *body),
         };
         receipt::keep(&mut decision, command, context.policy, context.now);
         decision
@@ -278,6 +285,9 @@ impl Machine for Contact {
         match (entity, event) {
             (ContactEntity::Effect(effect), Event::EffectReserved(event)) => effect.reserve(event),
             (ContactEntity::Effect(effect), Event::EffectSettled(event)) => effect.settle(event),
+            (ContactEntity::Effect(effect), Event::KeyUntied(_)) => effect.untie(),
+            (ContactEntity::Object(known), Event::KeyTied(event)) => known.tie(event),
+            (ContactEntity::Object(known), Event::FactEnded(event)) => known.end_fact(event),
             (ContactEntity::Customer(known), Event::ContactCounted(event)) => known.count(event),
             (ContactEntity::Customer(known), Event::ContactMade(event)) => known.make(event),
             (ContactEntity::Customer(known), Event::TokenSeen(event)) => known.see_token(event),
@@ -307,9 +317,7 @@ impl Machine for Contact {
             (ContactEntity::Customer(known), Event::HoldMarked(event)) => {
                 event.count(&mut known.legal_holds);
             }
-            (ContactEntity::Object(known), Event::HoldMarked(event)) => {
-                event.count(&mut known.legal_holds);
-            }
+            (ContactEntity::Object(known), Event::HoldMarked(event)) => known.mark(event),
             (ContactEntity::Holds(holds), Event::HoldPlaced(hold)) => holds.place(hold),
             (ContactEntity::Holds(holds), Event::HoldReleased(event)) => holds.release(event),
             (ContactEntity::Feed(feed), Event::FeedMoved(moved)) => *feed = *moved,
@@ -435,7 +443,9 @@ impl Machine for Contact {
             | Body::EndReport(_)
             | Body::ReadReports(_)
             | Body::Handoff(_)
-            | Body::TurnPromise(_) => None,
+            | Body::TurnPromise(_)
+            | Body::EndFact(_)
+            | Body::FindTies(_) => None,
         }
     }
 

@@ -25,7 +25,7 @@ use interlock_wire::contact::subject::Handle;
 use interlock_wire::value::Name;
 
 use crate::contact::{destination, identity, refused};
-use crate::directory::Caller;
+use crate::directory::{Caller, SpaceEntry};
 use crate::hashing::key_hash;
 use crate::problem::Failure;
 
@@ -76,10 +76,14 @@ pub(crate) fn check(
 
 /// `effects`.
 pub(crate) fn reserve_effect(
-    policy: &Policy,
+    space: &SpaceEntry,
     request: &EffectReserve<'_>,
     effect_id: &[u8; 32],
 ) -> Body {
+    let policy = &space.policy;
+    let effect = effect_ref(effect_id, request.kind);
+    let counts = policy.effect_key_of_fact(effect.kind);
+    let fact = request.fact.as_ref().filter(|_| counts);
     let draws_on = match request.kind {
         wire::EffectKind::PaidCall => policy.paid_call_operation.clone(),
         wire::EffectKind::Delivery
@@ -92,7 +96,8 @@ pub(crate) fn reserve_effect(
         // More units than 32 bits hold are above every ceiling, and so is what stands for them.
         cost_units: u32::try_from(request.cost_units.0).unwrap_or(u32::MAX),
         draws_on,
-        effect: effect_ref(effect_id, request.kind),
+        effect,
+        fact: fact.map(|object| identity::object(space.secret.prepared(), object)),
     })
 }
 

@@ -28,7 +28,7 @@ pub(crate) async fn reserve<D: Decider>(
         route: "effects",
         noted: Route::Effects,
         place: &[],
-        body: command::reserve_effect(&opened.caller.space.policy, &reserve, &effect_id),
+        body: command::reserve_effect(&opened.caller.space, &reserve, &effect_id),
         request: &reserve,
     };
     let reply = opened.decide(&state, wanted).await?;

@@ -21,12 +21,15 @@ use interlock_domain::contact::reply::{
     OwnerView, Reply,
 };
 use interlock_domain::contact::text::Text;
+use interlock_domain::contact::ties::Untied;
 use interlock_domain::ids::Id;
 use interlock_domain::key::KeyHash;
 use interlock_domain::time::Timestamp;
 
 use crate::contact::handoffs::{self, Texts};
-use crate::contact::{admissions, claims, declare, effects, forget, legal_holds, refused, show};
+use crate::contact::{
+    admissions, claims, declare, effects, facts, forget, legal_holds, refused, show,
+};
 use crate::limits::ApiLimits;
 
 const FORMAT_1: &str = include_str!("golden/format_1.txt");
@@ -232,6 +235,10 @@ fn later_outcomes() -> Vec<(&'static str, Stored)> {
                 outcome: Some(Text::from("resolved")),
             })),
         ),
+        (
+            "fact_ended",
+            Stored::FactEnded(Untied { freed: 3, kept: 5 }),
+        ),
     ]
 }
 
@@ -273,6 +280,10 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
             body = forget::written(erased);
             200
         }
+        Reply::FactEnded(untied) => {
+            facts::written(*untied).write(&mut body);
+            200
+        }
         Reply::Hold(hold) => {
             legal_holds::written(hold).write(&mut body);
             201
@@ -297,6 +308,7 @@ fn rendered(reply: &Reply) -> (u16, Vec<u8>) {
         | Reply::Undeclared(_)
         | Reply::Past(_)
         | Reply::Effects(_)
+        | Reply::Ties(_)
         | Reply::EffectSeen(_) => panic!("{reply:?} has no body of its own"),
     };
     (status, body)

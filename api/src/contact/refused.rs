@@ -74,7 +74,9 @@ pub(crate) fn reply(reply: &Reply, limits: &ApiLimits) -> Failure {
         | Reply::Feed(_)
         | Reply::Handoff(_)
         | Reply::Effects(_)
-        | Reply::EffectSeen(_) => broken(),
+        | Reply::EffectSeen(_)
+        | Reply::FactEnded(_)
+        | Reply::Ties(_) => broken(),
     }
 }
 
@@ -118,8 +120,8 @@ fn refusal(why: Refusal) -> Failure {
         ),
         Refusal::TargetFull => Failure::new(
             Code::TargetFull,
-            "the target has as many live claims or locks, open handoffs, promises or suppressions \
-             with a window as it may have; end some, or wait for one to end",
+            "the target has as many live claims or locks, open handoffs, promises, tied effect keys or \
+             suppressions with a window as it may have; end some, or wait for one to end",
         ),
         Refusal::HandoffClosed => Failure::new(
             Code::HandoffClosed,
@@ -131,8 +133,8 @@ fn refusal(why: Refusal) -> Failure {
         ),
         Refusal::UnderLegalHold => Failure::new(
             Code::UnderLegalHold,
-            "a legal hold keeps the customer and nothing was erased; release the hold, then erase \
-             again under a new `Idempotency-Key`",
+            "a legal hold keeps the customer or the object, and nothing was erased or freed; release \
+             the hold, then ask again under a new `Idempotency-Key`",
         ),
         Refusal::HoldsFull => Failure::new(
             Code::HoldsFull,

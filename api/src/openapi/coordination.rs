@@ -111,6 +111,7 @@ fn effects(into: &mut Components) -> Vec<Operation> {
             Code::EffectInFlight,
             Code::OverCallCeiling,
             Code::BudgetExhausted,
+            Code::TargetFull,
             Code::Capacity,
         ]),
         Operation::post(settle, "settle_effect", "Says how an attempt ended.")

@@ -1,7 +1,9 @@
-//! The operations of paid calls, and of effects that people and systems of record settle.
+//! The operations of paid calls, and of what people and systems of record say of effects and facts.
 
 use interlock_wire::contact::admissions::{Admission, AdmissionRequest, AdmissionSettle};
-use interlock_wire::contact::operator::{AwaitingEffects, OperatorEffect, OperatorSettle};
+use interlock_wire::contact::operator::{
+    AwaitingEffects, FactEnd, FactEnded, OperatorEffect, OperatorSettle,
+};
 use interlock_wire::problem::Code;
 use interlock_wire::shape::{Components, Shape};
 
@@ -70,5 +72,20 @@ fn operator(into: &mut Components) -> Vec<Operation> {
         .takes(OperatorSettle::shape(into), None)
         .answers(200, "The effect as it is now.", OperatorEffect::shape(into))
         .problems(&[Code::StaleAttempt, Code::InvalidTransition, Code::Capacity]),
+        Operation::post(
+            "/v1/operator/facts/end",
+            "end_fact",
+            "The life of a record is over. Effect keys that live as long as it are free when they are \
+             done or failed; the others stay closed until they are settled, and from then on for the \
+             days of their kind. Needs the role `integration` or `security`.",
+        )
+        .repeatable(true)
+        .takes(FactEnd::shape(into), None)
+        .answers(
+            200,
+            "What became of the keys, in counts.",
+            FactEnded::shape(into),
+        )
+        .problems(&[Code::UnderLegalHold]),
     ]
 }

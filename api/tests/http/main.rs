@@ -20,6 +20,8 @@ mod documented;
 #[cfg(test)]
 mod effects;
 #[cfg(test)]
+mod facts;
+#[cfg(test)]
 mod failures;
 #[cfg(test)]
 mod handoffs;

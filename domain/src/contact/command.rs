@@ -4,12 +4,14 @@
 //! a window's zone, a holder, a level and a task, which are shown again. Not here: JSON (`wire`), hashing and authentication (`api`).
 
 mod commitment;
+mod facts;
 mod ownership;
 mod paid;
 mod privacy;
 mod reports;
 
 pub use self::commitment::{EndCommitment, MakeCommitment};
+pub use self::facts::{EndFact, FindTies};
 pub use self::ownership::{
     ClaimPlace, ClaimTarget, EndObservation, FindClaim, LockTask, ObserveOwner, ReleaseClaim,
 };
@@ -113,6 +115,10 @@ pub enum Body {
     Handoff(HandoffCommand),
     /// An operator's feed says how a promise stands (§11).
     TurnPromise(TurnPromise),
+    /// The life of an object that keys are tied to is over (§8).
+    EndFact(EndFact),
+    /// Which keys are tied to an object: the look-up before the end of its life.
+    FindTies(FindTies),
 }
 
 /// The route a command came by (`docs/spec/contact.md` §21). Stored: append only.
@@ -164,6 +170,8 @@ pub enum Route {
     HandoffOutcome,
     /// `POST /v1/operator/promises`.
     Promises,
+    /// `POST /v1/operator/facts/end`.
+    EndFact,
 }
 
 /// Where the outcome of a keyed request is kept (`docs/spec/contact.md` §2, §20).
@@ -309,6 +317,8 @@ pub struct ReserveEffect {
     /// The space-wide operation its units are drawn from; `None`: the cost is noted and caps
     /// nothing.
     pub draws_on: Option<Text>,
+    /// The object whose life is the key's; `None`: none is named, or the kind's keys live by days.
+    pub fact: Option<KeyHash>,
 }
 
 /// Settle an attempt, on the route.

@@ -35,6 +35,8 @@ pub struct Effect {
     pub kind: EffectKind,
     /// How it stands, a lapsed lease not yet taken into account.
     pub state: EffectState,
+    /// It lives as long as an object, whose entity lists it; the days do not count.
+    pub tied: bool,
 }
 
 /// How a key stands for somebody who wants to act.
@@ -86,6 +88,7 @@ impl Effect {
         keep_days: 0,
         kind: EffectKind::Delivery,
         state: EffectState::Failed,
+        tied: false,
     };
 
     /// Its state at `now`.
@@ -100,14 +103,20 @@ impl Effect {
         }
     }
 
-    /// When it may be forgotten: only what is settled as done or failed ever is.
+    /// When it may be forgotten: only what is settled as done or failed ever is, and not while it is
+    /// tied to an object.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
+        let by_days = self.is_settled() && !self.tied;
+        by_days.then(|| self.turned_at.plus_s(i64::from(self.keep_days) * 86_400))
+    }
+
+    /// Whether it is done or failed.
+    #[must_use]
+    pub const fn is_settled(&self) -> bool {
         match self.state {
-            EffectState::Done | EffectState::Failed => {
-                Some(self.turned_at.plus_s(i64::from(self.keep_days) * 86_400))
-            }
-            EffectState::Reserved | EffectState::UnknownOutcome => None,
+            EffectState::Done | EffectState::Failed => true,
+            EffectState::Reserved | EffectState::UnknownOutcome => false,
         }
     }
 
@@ -136,7 +145,17 @@ impl Effect {
             keep_days: 0,
             kind: event.kind,
             state: EffectState::Reserved,
+            tied: event.tied,
         };
+    }
+
+    /// The object it was tied to is no more: settled, it is free at once; else it lives by the days
+    /// of its kind from its settlement on.
+    pub(super) fn untie(&mut self) {
+        self.tied = false;
+        if self.is_settled() {
+            self.keep_days = 0;
+        }
     }
 
     pub(super) fn settle(&mut self, event: &EffectSettled) {
@@ -176,7 +195,7 @@ pub fn standing(effect: Option<&Effect>, now: Timestamp) -> Standing {
     }
 }
 
-/// The event that opens `attempt` of a free key.
+/// The event that opens `attempt` of a free key; a later one is tied as the first was.
 #[must_use]
 pub(super) fn reservation(
     effect: Option<&Effect>,
@@ -194,6 +213,7 @@ pub(super) fn reservation(
         source,
         at: now,
         lease_until: now.plus_s(i64::from(policy.effect_lease_s)),
+        tied: known.is_some_and(|effect| effect.tied),
     }
 }
 

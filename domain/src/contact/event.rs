@@ -19,6 +19,7 @@ use crate::contact::receipt::Receipt;
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
 use crate::ids::Id;
+use crate::key::KeyHash;
 use crate::time::Timestamp;
 
 /// One change of one entity.
@@ -86,6 +87,37 @@ pub enum Event {
     HandoffErased(CustomerErased),
     /// A legal hold on a handoff began or ended.
     HandoffHeld(HandoffHeld),
+    /// A key was tied to the life of an object.
+    KeyTied(KeyTied),
+    /// An effect's key is not tied to an object any more.
+    KeyUntied(KeyUntied),
+    /// The life of an object that keys were tied to is over.
+    FactEnded(FactEnded),
+}
+
+/// A key was tied to the life of an object.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyTied {
+    /// The hash of the key.
+    pub effect: KeyHash,
+    /// When.
+    pub at: Timestamp,
+}
+
+/// An effect's key is not tied to an object any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct KeyUntied {
+    /// When; a key that is settled as done or failed is free from then on.
+    pub at: Timestamp,
+}
+
+/// The life of an object that keys were tied to is over.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FactEnded {
+    /// The hashes of the keys that were tied to it.
+    pub effects: Vec<KeyHash>,
+    /// When.
+    pub at: Timestamp,
 }
 
 /// A customer was erased.
@@ -258,6 +290,8 @@ pub struct EffectReserved {
     pub at: Timestamp,
     /// When its lease ends.
     pub lease_until: Timestamp,
+    /// The key lives as long as an object.
+    pub tied: bool,
 }
 
 /// An attempt ended.

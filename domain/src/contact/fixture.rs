@@ -205,6 +205,7 @@ pub fn reserve(key: &str) -> Command {
         effect,
         cost_units: 0,
         draws_on: None,
+        fact: None,
     });
     command(AGENTS, Route::Effects, body)
 }

@@ -3,7 +3,8 @@
 //! Here: the look-up and what its answer adds. Not here: the rows (`directory`) and the reads.
 
 use crate::contact::command::{
-    AdmissionPlace, Body, ClaimPlace, Command, FindAdmission, FindClaim, FindHold, HoldPlace,
+    AdmissionPlace, Body, ClaimPlace, Command, FindAdmission, FindClaim, FindHold, FindTies,
+    HoldPlace,
 };
 use crate::contact::handoff::command::{FindHandoff, HandoffCommand};
 use crate::contact::reply::Reply;
@@ -26,6 +27,14 @@ pub(super) fn of(command: &Command) -> Option<Command> {
         return is_to_find.then(|| Command {
             receipt: None,
             body: Body::FindAdmission(FindAdmission { admission }),
+            ..command.clone()
+        });
+    }
+    if let Body::EndFact(end) = &command.body {
+        let find = FindTies { object: end.object };
+        return end.keys.is_none().then(|| Command {
+            receipt: None,
+            body: Body::FindTies(find),
             ..command.clone()
         });
     }
@@ -62,6 +71,14 @@ pub(super) fn complete(mut command: Command, found: Reply) -> Result<Command, Re
     }
     if let Body::SettleAdmission(settle) = &mut command.body {
         settle.place = settle_admission::place(&found);
+        return Ok(command);
+    }
+    if let Body::EndFact(end) = &mut command.body {
+        end.keys = Some(if let Reply::Ties(keys) = found {
+            keys
+        } else {
+            Vec::new()
+        });
         return Ok(command);
     }
     let found = if let Reply::Found(target) = found {

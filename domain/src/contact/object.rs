@@ -5,8 +5,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::contact::claim::{self, Claim, TaskLock, check_epochs};
-use crate::contact::event::ClaimReleased;
+use crate::contact::event::{ClaimReleased, FactEnded, HoldMarked, KeyTied};
 use crate::contact::paid::Meters;
+use crate::contact::ties::Ties;
+use crate::key::KeyHash;
 use crate::machine::Broken;
 use crate::time::Timestamp;
 
@@ -21,6 +23,8 @@ pub struct Object {
     pub legal_holds: u32,
     /// Units of paid operations drawn on the object; few objects have any.
     pub paid: Option<Box<Meters>>,
+    /// Effect keys that live as long as the object; few objects have any.
+    pub ties: Option<Box<Ties>>,
 }
 
 impl Object {
@@ -51,11 +55,36 @@ impl Object {
         claim::end(&mut self.locks, event);
     }
 
+    /// The hashes of the effect keys that live as long as it.
+    #[must_use]
+    pub fn tied(&self) -> &[KeyHash] {
+        self.ties.as_deref().map_or(&[], |ties| &ties.effects)
+    }
+
+    pub(super) const fn mark(&mut self, event: &HoldMarked) {
+        event.count(&mut self.legal_holds);
+    }
+
+    pub(super) fn tie(&mut self, event: &KeyTied) {
+        let ties = self.ties.get_or_insert_default();
+        ties.effects.push(event.effect);
+    }
+
+    pub(super) fn end_fact(&mut self, event: &FactEnded) {
+        if let Some(ties) = &mut self.ties {
+            ties.effects.retain(|known| !event.effects.contains(known));
+        }
+        if self.tied().is_empty() {
+            self.ties = None;
+        }
+    }
+
     /// When nothing about it is left to remember: the last claim or lock is forgotten, and the last
-    /// unit has left its window; `None` while a legal hold is on it.
+    /// unit has left its window; `None` while a legal hold is on it, or while keys are tied to it:
+    /// without its list nothing could free them.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
-        if self.is_held() {
+        if self.is_held() || self.ties.is_some() {
             return None;
         }
         let claims = self.claims.iter().map(|claim| claim.until);
@@ -85,6 +114,7 @@ impl Object {
             }
         }
         self.paid.as_deref().map_or(Ok(()), Meters::check)?;
+        self.ties.as_deref().map_or(Ok(()), Ties::check)?;
         let claims = self.claims.iter().map(|claim| claim.epoch);
         check_epochs(claims.chain(self.locks.iter().map(|lock| lock.epoch)))
     }

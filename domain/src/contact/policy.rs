@@ -31,6 +31,8 @@ pub struct Policy {
     pub effect_lease_s: u32,
     /// Days a done or failed key is remembered, by kind.
     effect_key_days: [u16; EffectKind::ALL.len()],
+    /// Whether a key lives as long as the fact its first reservation names, by kind.
+    effect_key_of_fact: [bool; EffectKind::ALL.len()],
     /// How ownership is resolved (§9).
     pub ownership: Ownership,
     /// Days a change of the suppression list is kept for readers (§15).
@@ -392,6 +394,12 @@ impl Policy {
     #[must_use]
     pub fn effect_key_days(&self, kind: EffectKind) -> u16 {
         self.effect_key_days[kind as usize]
+    }
+
+    /// Whether a key of a kind lives as long as the fact its first reservation names (§8).
+    #[must_use]
+    pub fn effect_key_of_fact(&self, kind: EffectKind) -> bool {
+        self.effect_key_of_fact[kind as usize]
     }
 }
 

@@ -119,11 +119,11 @@ pub enum Refusal {
     TaskLocked = 4,
     /// The epoch is not the claim's current one.
     StaleEpoch = 5,
-    /// The target has as many live claims, locks, open handoffs or promises as it may have.
+    /// The target has as many live claims, locks, open handoffs, promises or tied keys as it may have.
     TargetFull = 6,
     /// Another customer's offer has this id.
     IdTaken = 7,
-    /// A legal hold keeps what was to be erased.
+    /// A legal hold keeps what was to be erased or freed.
     UnderLegalHold = 8,
     /// The space has as many live legal holds as it may have.
     HoldsFull = 9,

@@ -61,7 +61,9 @@ pub(super) fn rebind(command: &Command, policy: &Policy) -> Result<(), Reply> {
         | Body::EndReport(_)
         | Body::ReadReports(_)
         | Body::Handoff(_)
-        | Body::TurnPromise(_) => Ok(()),
+        | Body::TurnPromise(_)
+        | Body::EndFact(_)
+        | Body::FindTies(_) => Ok(()),
     }
 }
 

@@ -18,6 +18,7 @@ use crate::contact::reply::{
     ErasedReply, HandoffReply, HeldReply, Reply,
 };
 use crate::contact::text::Text;
+use crate::contact::ties::Untied;
 use crate::contact::{Contact, key};
 use crate::ids::Id;
 use crate::key::{EntityKey, Kind};
@@ -88,6 +89,8 @@ pub enum Stored {
     Exhausted(Timestamp),
     /// A handoff as it was; what never changes of it is with the handoff.
     Handoff(Box<HandoffRef>),
+    /// What the end of a fact came to.
+    FactEnded(Untied),
 }
 
 /// A handoff's answer, but for what its entity keeps. The longest outcome has 40 bytes.
@@ -195,7 +198,8 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::EndObservation(_)
         | Body::EndReport(_)
         | Body::ReleaseClaim(_)
-        | Body::SettleAdmission(_) => true,
+        | Body::SettleAdmission(_)
+        | Body::EndFact(_) => true,
         Body::Check(_)
         | Body::ReserveEffect(_)
         | Body::DeclareContactMade(_)
@@ -216,7 +220,8 @@ pub(super) fn is_one_too_many(entities: &Entities<'_, ContactEntity>, command: &
         | Body::NoteMessage(_)
         | Body::RequestReport(_)
         | Body::ReadReports(_)
-        | Body::TurnPromise(_) => false,
+        | Body::TurnPromise(_)
+        | Body::FindTies(_) => false,
         Body::Handoff(ref body) => body.frees(),
     };
     !frees && entities.get(&entity(command, receipt)).is_none()
@@ -253,6 +258,7 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         Reply::Refused(refusal) => Some((Stored::Refused(*refusal), KEPT_S)),
         Reply::Erased(erased) => Some((Stored::Erased(erased.clone()), KEPT_S)),
         Reply::Hold(hold) => Some((Stored::Hold(hold.clone()), KEPT_S)),
+        Reply::FactEnded(untied) => Some((Stored::FactEnded(*untied), KEPT_S)),
         Reply::Conflict
         | Reply::NotFound
         | Reply::Capacity
@@ -272,7 +278,8 @@ fn stored(reply: &Reply, policy: &Policy) -> Option<(Stored, i64)> {
         | Reply::Runs(_)
         | Reply::Past(_)
         | Reply::Effects(_)
-        | Reply::EffectSeen(_) => None,
+        | Reply::EffectSeen(_)
+        | Reply::Ties(_) => None,
     }
 }
 
@@ -325,6 +332,7 @@ impl Stored {
             Self::Held(held) => Reply::Held(held.clone()),
             Self::Erased(erased) => Reply::Erased(erased.clone()),
             Self::Hold(hold) => Reply::Hold(hold.clone()),
+            Self::FactEnded(untied) => Reply::FactEnded(*untied),
             Self::Handoff(kept) => Reply::Handoff(Box::new(HandoffReply {
                 id: kept.id,
                 status: kept.status,

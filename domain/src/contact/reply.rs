@@ -26,6 +26,7 @@ use crate::contact::promise::Promise;
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::reports::Run;
 use crate::contact::text::Text;
+use crate::contact::ties::Untied;
 use crate::ids::Id;
 use crate::key::KeyHash;
 use crate::time::Timestamp;
@@ -107,6 +108,10 @@ pub enum Reply {
     Effects(Vec<[u8; 32]>),
     /// An effect as a package shows it, if it does; never leaves the node.
     EffectSeen(Option<EffectSight>),
+    /// What the end of a fact came to: 200.
+    FactEnded(Untied),
+    /// The keys tied to an object; completes the end of a fact and never leaves the node.
+    Ties(Vec<KeyHash>),
 }
 
 impl Reply {
@@ -131,17 +136,17 @@ impl Reply {
             Self::RunEnded => ("run_ended", "none"),
             Self::Runs(_) => ("runs", "none"),
             Self::Claim(_) => ("claim", "none"),
-            Self::Found(_) => ("found", "none"),
+            Self::Found(_) | Self::HoldFound(_) | Self::FoundAdmission { .. } | Self::Ties(_) => {
+                ("found", "none")
+            }
             Self::Advice(_) => ("advice", "none"),
             Self::Shown(_) => ("shown", "none"),
             Self::Erased(_) => ("erased", "none"),
             Self::Hold(_) => ("legal_hold", "none"),
-            Self::HoldFound(_) => ("found", "none"),
             Self::Moved => ("moved", "none"),
             Self::Feed(_) => ("feed", "none"),
             Self::Held(held) => ("refused", held.refusal.slug()),
             Self::Admission(admission) => ("admission", admission.state.slug()),
-            Self::FoundAdmission { .. } => ("found", "none"),
             Self::Exhausted { .. } => ("refused", Refusal::BudgetExhausted.slug()),
             Self::ClockSuspect => ("refused", "clock_suspect"),
             Self::Refused(refusal) => ("refused", refusal.slug()),
@@ -154,6 +159,7 @@ impl Reply {
             Self::Handoff(handoff) => ("handoff", handoff.status.slug()),
             Self::Effects(_) => ("effects", "none"),
             Self::EffectSeen(_) => ("effect_seen", "none"),
+            Self::FactEnded(_) => ("fact_ended", "none"),
         }
     }
 }

@@ -1,23 +1,25 @@
 //! Reserve an effect on its own (`POST /v1/coordination/effects`).
 //!
 //! Here: the route's answer to each standing of the key (`docs/spec/contact.md` §8), and the units of
-//! a call that costs (§7): reserved in the same decision, so there is never one without the other.
-//! Not here: the transitions themselves (`effect`), and how units count (`paid`).
+//! a call that costs (§7) and the tie to a fact: made in the same decision, so there is never one
+//! without the other. Not here: the transitions themselves (`effect`), how units count (`paid`), and
+//! the end of a fact (`end_fact`).
 
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::contact::admission;
 use crate::contact::admit::{self, Draw};
 use crate::contact::command::{Command, ReserveEffect};
 use crate::contact::effect::{self, Effect, Standing};
 use crate::contact::entity::ContactEntity;
-use crate::contact::event::Event;
+use crate::contact::event::{EffectReserved, Event, KeyTied};
 use crate::contact::name::OperationId;
 use crate::contact::note::{Fact, Facts, Note, Noted};
 use crate::contact::paid::space_budget_key;
 use crate::contact::policy::Policy;
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{EffectState, Reply};
+use crate::contact::ties::TIED_MAX;
 use crate::contact::{Contact, key};
 use crate::key::{EntityKey, KeyList, Kind, SpaceId};
 use crate::machine::{Context, Decision, Entities};
@@ -30,11 +32,12 @@ impl ReserveEffect {
         Some(OperationId::of(operation))
     }
 
-    /// Adds the entities it touches: the effect, and what its units are drawn from.
+    /// Adds the entities it touches: the effect, what its units are drawn from, and its fact.
     pub(super) fn keys(&self, space: SpaceId, keys: &mut KeyList) {
         keys.push(key(space, Kind::Effect, self.effect.hash));
         let budget = self.draws();
         keys.extend(budget.map(|operation| space_budget_key(space, operation)));
+        keys.extend(self.fact.map(|fact| key(space, Kind::Object, fact)));
     }
 }
 
@@ -51,28 +54,7 @@ pub(super) fn decide(
     match (effect::standing(known, now), known) {
         (Standing::Free { .. }, _) if context.full => Decision::read(Reply::Capacity),
         (Standing::Free { attempt }, _) => {
-            let spent = match spend(entities, command, reserve, context) {
-                Ok(spent) => spent,
-                Err(refused) => return *refused,
-            };
-            let event = effect::reservation(
-                known,
-                reserve.effect,
-                attempt,
-                command.source,
-                context.policy,
-                now,
-            );
-            let mut reserved = known.copied().unwrap_or(Effect::EMPTY);
-            reserved.reserve(&event);
-            let reply = Reply::Effect(reserved.reply(true, now));
-            let mut decision = noted(command, reply, Noted::Accepted);
-            decision.events.push((entity, Event::EffectReserved(event)));
-            decision.events.extend(spent.event);
-            if let Some(note) = &mut decision.note {
-                note.facts = spent.facts;
-            }
-            decision
+            open(entities, command, reserve, attempt, context).unwrap_or_else(|refused| *refused)
         }
         (Standing::Held { state, .. }, Some(known)) if state != EffectState::Reserved => {
             // The caller must not act, and is told how the key stands.
@@ -87,6 +69,70 @@ pub(super) fn decide(
             noted(command, Reply::Refused(refusal), Noted::Refused(refusal))
         }
     }
+}
+
+/// Opens an attempt, with all that comes with it.
+fn open(
+    entities: &Entities<'_, ContactEntity>,
+    command: &Command,
+    reserve: &ReserveEffect,
+    attempt: u32,
+    context: &Context<'_, Policy>,
+) -> Result<Decision<Contact>, Box<Decision<Contact>>> {
+    let tie = tie(entities, command, reserve, attempt, context)?;
+    let spent = spend(entities, command, reserve, context)?;
+    let entity = key(command.space, Kind::Effect, reserve.effect.hash);
+    let known = entities.get(&entity).and_then(ContactEntity::as_effect);
+    let event = effect::reservation(
+        known,
+        reserve.effect,
+        attempt,
+        command.source,
+        context.policy,
+        context.now,
+    );
+    let event = EffectReserved {
+        tied: event.tied || tie.is_some(),
+        ..event
+    };
+    let mut reserved = known.copied().unwrap_or(Effect::EMPTY);
+    reserved.reserve(&event);
+    let reply = Reply::Effect(reserved.reply(true, context.now));
+    let mut decision = noted(command, reply, Noted::Accepted);
+    decision.events.push((entity, Event::EffectReserved(event)));
+    decision.events.extend(spent.event);
+    decision.events.extend(tie);
+    if let Some(note) = &mut decision.note {
+        note.facts = spent.facts;
+    }
+    Ok(decision)
+}
+
+/// Ties the key of a first attempt to its fact, or refuses it; `None` where the key lives by days or
+/// is tied already. The rules are those of now: newer ones may have taken the kind off the list.
+fn tie(
+    entities: &Entities<'_, ContactEntity>,
+    command: &Command,
+    reserve: &ReserveEffect,
+    attempt: u32,
+    context: &Context<'_, Policy>,
+) -> Result<Option<(EntityKey, Event)>, Box<Decision<Contact>>> {
+    let counts = attempt == 1 && context.policy.effect_key_of_fact(reserve.effect.kind);
+    let Some(fact) = reserve.fact.filter(|_| counts) else {
+        return Ok(None);
+    };
+    let entity = key(command.space, Kind::Object, fact);
+    let known = entities.get(&entity).and_then(ContactEntity::as_object);
+    if known.is_some_and(|known| known.tied().len() >= TIED_MAX) {
+        let facts = smallvec![(Fact::Limit, TIED_MAX.cast_signed() as i64)];
+        let reply = Reply::Refused(Refusal::TargetFull);
+        return Err(Box::new(admit::refused(command, reply, facts)));
+    }
+    let event = KeyTied {
+        effect: reserve.effect.hash,
+        at: context.now,
+    };
+    Ok(Some((entity, Event::KeyTied(event))))
 }
 
 /// What a call takes of a budget.

@@ -10,6 +10,7 @@ mod commitments;
 mod dealings;
 mod degraded;
 mod effects;
+mod facts;
 mod golden;
 mod handoffs;
 mod inbound;

@@ -42,6 +42,8 @@ pub(super) struct Shown {
     pub(super) messages: Vec<MessageFacts>,
     /// Of an effect.
     pub(super) effect: Option<EffectFacts>,
+    /// Of an object: how many effect keys live as long as it.
+    pub(super) tied: u64,
 }
 
 /// A claim.
@@ -120,6 +122,8 @@ pub(super) struct EffectFacts {
     pub(super) settled_at: Option<String>,
     /// Done or failed: until when it is remembered.
     pub(super) kept_until: Option<String>,
+    /// It is remembered as long as an object lives.
+    pub(super) tied: bool,
 }
 
 impl Shown {
@@ -142,6 +146,7 @@ impl Shown {
             suppressions: Vec::new(),
             messages: Vec::new(),
             effect: None,
+            tied: 0,
         };
         if let Some(customer) = entity.and_then(ContactEntity::as_customer) {
             shown.customer(space, customer, now);
@@ -176,6 +181,7 @@ impl Shown {
 
     fn object(&mut self, object: &Object, now: Timestamp) {
         self.claims = claims(&object.claims, now);
+        self.tied = object.tied().len() as u64;
         let locks = object.locks.iter();
         self.locks = locks
             .map(|lock| LockFacts {
@@ -261,6 +267,7 @@ fn effect_facts(space: &SpaceEntry, hash: KeyHash, effect: &Effect, now: Timesta
         lease_until: (!settled).then(|| turned.clone()),
         settled_at: settled.then_some(turned),
         kept_until: effect.due().map(time),
+        tied: effect.tied,
     }
 }
 

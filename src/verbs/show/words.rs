@@ -19,6 +19,9 @@ pub(super) fn of(shown: &Shown) -> String {
     if !shown.locks.is_empty() {
         parts.push(locks(shown));
     }
+    if shown.tied > 0 {
+        parts.push(format!("{} effect keys live as long as it", shown.tied));
+    }
     if !shown.budgets.is_empty() {
         parts.push(budgets(shown));
     }
@@ -51,6 +54,9 @@ fn effect(effect: &EffectFacts) -> String {
         fact("lease until", &effect.lease_until),
         fact("settled at", &effect.settled_at),
         fact("kept until", &effect.kept_until),
+        effect
+            .tied
+            .then(|| vec!["kept".to_owned(), "as long as its object lives".to_owned()]),
         always("short id", &effect.short),
     ]
     .into_iter()

@@ -1,8 +1,10 @@
-//! `/v1/operator/effects/*`: what people and systems of record say of effects. Routes of our own.
+//! `/v1/operator/effects/*` and `/v1/operator/facts/end`: what people and systems of record say of
+//! effects and of what their keys are tied to. Routes of our own.
 
 use crate::answer::answer;
 use crate::contact::check::EffectKind;
 use crate::contact::effects::EffectState;
+use crate::contact::subject::ObjectRef;
 use crate::read::request;
 use crate::value::{Attempt, Count, Instant, Label, ReasonText, ShortHash, one_of};
 
@@ -20,6 +22,25 @@ request! {
         attempt: optional Attempt,
         /// Why, for the caller's own log: it is judged and not kept.
         reason: optional ReasonText<'a>,
+    }
+}
+
+request! {
+    /// The life of a record that effect keys are tied to is over.
+    FactEnd<'a> {
+        /// The record.
+        object: required ObjectRef<'a>,
+    }
+}
+
+answer! {
+    /// What became of the keys that were tied to a record.
+    derive(Clone, Copy, Debug, PartialEq, Eq)
+    FactEnded {
+        /// How many were done or failed, and are free now.
+        freed: required u64 as Count,
+        /// How many stay closed until they are settled, and from then on for the days of their kind.
+        kept: required u64 as Count,
     }
 }
 

@@ -134,6 +134,7 @@ pub(super) struct EffectsDocument {
     pub(super) effect_lease_s: Option<u32>,
     pub(super) effect_key_days: Option<Named<u32>>,
     pub(super) paid_call_operation: Option<String>,
+    pub(super) effect_key_of_fact: Option<Vec<String>>,
 }
 
 #[derive(Debug, Deserialize)]

@@ -110,6 +110,7 @@ impl Policy {
             gateways: load_gateways(document.gateways, vault)?,
             effect_lease_s: effects.lease_s,
             effect_key_days: effects.key_days,
+            effect_key_of_fact: effects.key_of_fact,
             ownership,
             keep_changes_days,
             commitments: load_named("commitments", document.commitments, |_, rule| Ok(rule))?,

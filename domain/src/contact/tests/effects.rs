@@ -141,6 +141,7 @@ fn e11_failed_opens_the_next_attempt_and_keeps_the_kind() {
             effect,
             cost_units: 0,
             draws_on: None,
+            fact: None,
         });
         command(AGENTS, Route::Effects, body)
     };

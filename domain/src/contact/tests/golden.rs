@@ -1,6 +1,7 @@
 //! What is stored, byte for byte. A change here is a change of format: old records are decoded for
 //! ever, so variants and fields are only ever added behind what is there.
 
+mod facts;
 mod paid;
 
 use std::fmt::Write;
@@ -57,6 +58,7 @@ fn events() -> Vec<Event> {
             source: SourceId(3),
             at,
             lease_until: Timestamp(2),
+            tied: true,
         }),
         Event::EffectSettled(EffectSettled {
             settlement: Settlement::UnknownOutcome,
@@ -112,6 +114,7 @@ fn events() -> Vec<Event> {
     events.extend(runs());
     events.extend(paid::events());
     events.extend(handoffs());
+    events.extend(facts::events());
     events
 }
 
@@ -330,7 +333,7 @@ const FINGERPRINT: &str = "cdcdcdcdcdcdcdcdcdcdcdcdcdcdcdcd";
 #[test]
 fn events_keep_their_bytes() {
     let wanted = [
-        "000502030204".to_owned(),
+        "00050203020401".to_owned(),
         "0102021e".to_owned(),
         format!("02{ID}050106070218200101{EFFECT}"),
         format!("03{ID}02"),
@@ -374,6 +377,10 @@ fn events_keep_their_bytes() {
         "1c0170016f01020202".to_owned(),
         "1d02".to_owned(),
         format!("1e{ID}0102"),
+        format!("1f{FINGERPRINT}02"),
+        "2002".to_owned(),
+        format!("2101{FINGERPRINT}02"),
+        format!("08{FINGERPRINT}02030e0305"),
     ];
     let found: Vec<String> = events().iter().map(hex).collect();
     assert_eq!(found, wanted);
@@ -451,9 +458,9 @@ fn empty_entities_keep_their_bytes() {
         "00".repeat(8)
     );
     let wanted = [
-        "0000000000000002",
+        "000000000000000200",
         "010000000000000000000000",
-        "0200000000",
+        "020000000000",
         &receipt,
         &row,
         "050000",

@@ -77,6 +77,7 @@ fn paid_call(key: &str, cost_units: u32) -> Command {
         effect,
         cost_units,
         draws_on: Some(Text::from("lookup")),
+        fact: None,
     });
     command(AGENTS, Route::Effects, body)
 }

@@ -90,7 +90,7 @@ fn a_gateway_key_is_never_printed() {
 }
 
 /// A change of the conformance document, and what the refusal says.
-const REFUSED: [(&str, &str, &str); 35] = [
+const REFUSED: [(&str, &str, &str); 37] = [
     (
         r#""limit": 4, "per_hours": 168"#,
         r#""limit": 2, "per_hours": 168"#,
@@ -256,6 +256,16 @@ const REFUSED: [(&str, &str, &str); 35] = [
         r#""delivery": 30"#,
         r#""deliveries": 30"#,
         "effects.effect_key_days.deliveries: no such kind of effect",
+    ),
+    (
+        r#""effect_lease_s": 60"#,
+        r#""effect_key_of_fact": ["filing", "deliveries"]"#,
+        "effects.effect_key_of_fact[1]: no such kind of effect",
+    ),
+    (
+        r#""effect_lease_s": 60"#,
+        r#""effect_key_of_fact": ["filing", "filing"]"#,
+        "effects.effect_key_of_fact[1]: a kind is given twice",
     ),
     (
         r#""call_ceiling": 4"#,

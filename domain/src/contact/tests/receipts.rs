@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::privacy::{forget, hold};
-use super::{HOUR_S, World, decided, is_check, paid, through_postcard};
+use super::{HOUR_S, World, decided, facts, is_check, paid, through_postcard};
 use crate::contact::Contact;
 use crate::contact::command::{AdmissionSettlement, Command, Route, Settlement};
 use crate::contact::directory::Target;
@@ -66,6 +66,7 @@ fn kept() -> Vec<Command> {
         close(Route::HandoffOutcome, "h", Some("opt_out")),
         close(Route::HandoffOutcome, "h", Some("resolved")),
         promise("p", "call back", None, PromiseState::Open),
+        facts::end("o"),
     ]
 }
 
@@ -245,11 +246,12 @@ fn an_outcome_is_at_most_64_bytes_and_a_checks_at_most_4_kib() {
             Stored::Admission(_) => ("admission", 128),
             Stored::Exhausted(_) => ("exhausted", 64),
             Stored::Handoff(_) => ("handoff", 96),
+            Stored::FactEnded(_) => ("fact_ended", 64),
         };
         assert!(bytes <= most, "{kind}: {bytes}");
         seen.insert(kind);
     }
-    assert_eq!(seen.len(), 14, "{seen:?}");
+    assert_eq!(seen.len(), 15, "{seen:?}");
 }
 
 #[test]

@@ -231,11 +231,7 @@ impl Place {
             kind: random.pick(&EffectKind::ALL),
         };
         let attempt = self.attempts.get(&effect.hash).copied().unwrap_or(1);
-        let attempt = if random.chance(100) {
-            attempt + 1
-        } else {
-            attempt
-        };
+        let attempt = attempt + u32::from(random.chance(100));
         let settlement = random.pick(&SETTLEMENTS);
         match which {
             0 => {
@@ -248,6 +244,7 @@ impl Place {
                     effect,
                     cost_units: 0,
                     draws_on: None,
+                    fact: None,
                 }),
             ),
             2 => {

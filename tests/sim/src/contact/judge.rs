@@ -140,7 +140,9 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::SettleAdmission(_)
         | Body::FindAdmission(_)
         | Body::Handoff(_)
-        | Body::TurnPromise(_) => unreachable!("the workload has no such command"),
+        | Body::TurnPromise(_)
+        | Body::EndFact(_)
+        | Body::FindTies(_) => unreachable!("the workload has no such command"),
     }
 }
 

@@ -1,6 +1,6 @@
 //! The section `effects` of the document (`docs/spec/contact.md` §8).
 //!
-//! Here: leases, days of keys, and what paid calls draw on. Who may call: `load`.
+//! Here: leases, days of keys, which keys live as long as a fact, and what paid calls draw on. Who may call: `load`.
 
 use super::{LEASE_S_MAX, Loaded, bounded, days, refuse};
 use crate::contact::command::EffectKind;
@@ -13,6 +13,7 @@ pub(super) struct Effects {
     pub(super) lease_s: u32,
     pub(super) key_days: [u16; EffectKind::ALL.len()],
     pub(super) paid_call_operation: Option<Text>,
+    pub(super) key_of_fact: [bool; EffectKind::ALL.len()],
 }
 
 pub(super) fn load_effects(
@@ -26,20 +27,32 @@ pub(super) fn load_effects(
     let listed = document.effect_key_days.map(|listed| listed.0);
     for (kind, value) in listed.unwrap_or_default() {
         let field = format!("effects.effect_key_days.{kind}");
-        let Some(place) = EffectKind::ALL
-            .iter()
-            .position(|known| known.name() == kind)
-        else {
-            return Err(refuse(field, "no such kind of effect"));
-        };
-        key_days[place] = days(&field, value)?;
+        key_days[place(&field, &kind)?] = days(&field, value)?;
+    }
+    let mut key_of_fact = [false; EffectKind::ALL.len()];
+    let listed = document.effect_key_of_fact.unwrap_or_default();
+    for (index, kind) in listed.iter().enumerate() {
+        let field = format!("effects.effect_key_of_fact[{index}]");
+        let known = &mut key_of_fact[place(&field, kind)?];
+        if *known {
+            return Err(refuse(field, "a kind is given twice"));
+        }
+        *known = true;
     }
     let operation = document.paid_call_operation;
     Ok(Effects {
         lease_s,
         key_days,
         paid_call_operation: operation.map(|name| space_wide(&name, paid)).transpose()?,
+        key_of_fact,
     })
+}
+
+/// The number of a kind that is named.
+fn place(field: &str, kind: &str) -> Loaded<usize> {
+    let mut kinds = EffectKind::ALL.iter();
+    let place = kinds.position(|known| known.name() == kind);
+    place.ok_or_else(|| refuse(field, "no such kind of effect"))
 }
 
 /// An operation that an effect may draw on: an effect names neither a customer nor an object.
