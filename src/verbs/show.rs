@@ -9,10 +9,13 @@ mod words;
 
 use std::fmt;
 
+use interlock_api::directory::SpaceEntry;
 use interlock_api::naming;
 use interlock_domain::contact::command::{Body, Show};
+use interlock_domain::contact::entity::ContactEntity;
+use interlock_domain::contact::legal_hold::{HoldTarget, holds_key};
 use interlock_domain::contact::reply::Reply;
-use interlock_domain::key::Kind;
+use interlock_domain::key::{KeyHash, Kind};
 use serde::{Deserialize, Serialize};
 
 use self::facts::Shown;
@@ -129,13 +132,32 @@ pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
         Target::Effect(named) => (Kind::Effect, Ok(named.hash(&space)?)),
     };
     let hash = hash.map_err(No::Refused)?;
-    let reply = admin
-        .decide(&space, Body::Show(Show { kind, hash }))
-        .await?;
+    let entity = look(admin, &space, (kind, hash)).await?;
+    let now = admin.node().clock().now();
+    let mut shown = Shown::of(&space, kind, hash, entity.as_deref(), now);
+    let held = match &wanted.of {
+        Target::Subject(_) => Some(HoldTarget::Customer(hash)),
+        Target::Object(_) => Some(HoldTarget::Object(hash)),
+        Target::Effect(_) => None,
+    };
+    if let Some(held) = held {
+        // The customer or object counts its holds; their ids are where the space's holds are.
+        let key = holds_key(space.id);
+        let holds = look(admin, &space, (key.kind, key.hash)).await?;
+        shown.held(holds.as_deref().and_then(ContactEntity::as_holds), held);
+    }
+    Ok(Answer::one(&shown))
+}
+
+/// An entity as it is, after the commits before it.
+async fn look(
+    admin: &Admin,
+    space: &SpaceEntry,
+    (kind, hash): (Kind, KeyHash),
+) -> Result<Option<Box<ContactEntity>>, No> {
+    let reply = admin.decide(space, Body::Show(Show { kind, hash })).await?;
     let Reply::Shown(entity) = reply else {
         return Err(No::Failed(format!("no answer but {}", reply.outcome().0)));
     };
-    let now = admin.node().clock().now();
-    let shown = Shown::of(&space, kind, hash, entity.as_deref(), now);
-    Ok(Answer::one(&shown))
+    Ok(entity)
 }

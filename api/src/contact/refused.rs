@@ -133,8 +133,10 @@ fn refusal(why: Refusal) -> Failure {
         ),
         Refusal::UnderLegalHold => Failure::new(
             Code::UnderLegalHold,
-            "a legal hold keeps the customer or the object, and nothing was erased or freed; release \
-             the hold, then ask again under a new `Idempotency-Key`",
+            "a legal hold keeps the customer or the object, or a handoff of theirs, and nothing was \
+             erased or freed; release the hold, then ask again under a new `Idempotency-Key`. \
+             `interlock show` of it names the holds on it, and `GET /v1/operator/legal-holds` lists \
+             every hold of the space",
         ),
         Refusal::HoldsFull => Failure::new(
             Code::HoldsFull,

@@ -276,7 +276,9 @@ fn a_hold_keeps_a_customer_from_erasure_until_its_release() {
     assert!(held.get("released_at").is_none());
     let problem = forget(&node, value).problem(409, "under_legal_hold");
     let detail = problem["detail"].as_str().unwrap();
-    assert!(detail.contains("release the hold"), "{detail}");
+    for part in ["release the hold", "interlock show", LIVE] {
+        assert!(detail.contains(part), "{part}: {detail}");
+    }
     let live = node.get(LIVE, Some(KEY_SECURITY)).ok();
     assert_eq!(live["items"], json!([held]));
     node.world.advance_s(60);

@@ -6,9 +6,11 @@ use interlock_domain::contact::claim::{Claim, governing};
 use interlock_domain::contact::customer::Customer;
 use interlock_domain::contact::effect::Effect;
 use interlock_domain::contact::entity::ContactEntity;
-use interlock_domain::contact::name::{ChannelId, PurposeId};
+use interlock_domain::contact::legal_hold::{HoldTarget, Holds};
+use interlock_domain::contact::name::{ChannelId, OperationId, PurposeId};
 use interlock_domain::contact::object::Object;
-use interlock_domain::contact::policy::{Policy, Purpose};
+use interlock_domain::contact::paid::{self, Meters};
+use interlock_domain::contact::policy::{PaidScope, Policy, Purpose};
 use interlock_domain::contact::suppression::Suppression;
 use interlock_domain::contact::window::Window;
 use interlock_domain::key::{KeyHash, Kind};
@@ -36,10 +38,14 @@ pub(super) struct Shown {
     pub(super) locks: Vec<LockFacts>,
     /// Of a customer: what is left of each purpose's budget.
     pub(super) budgets: Vec<BudgetFacts>,
+    /// Of a customer or an object: what is used of the cap of each paid operation.
+    pub(super) paid: Vec<PaidFacts>,
     /// Of a customer: who may not contact it.
     pub(super) suppressions: Vec<SuppressionFacts>,
     /// Of a customer: when it last wrote.
     pub(super) messages: Vec<MessageFacts>,
+    /// Of a customer or an object: live legal holds on it, oldest first.
+    pub(super) legal_holds: Vec<HoldFacts>,
     /// Of an effect.
     pub(super) effect: Option<EffectFacts>,
     /// Of an object: how many effect keys live as long as it.
@@ -87,6 +93,25 @@ pub(super) struct BudgetFacts {
     pub(super) per_hours: u16,
     /// When a unit is free, if none is now.
     pub(super) next: Option<String>,
+}
+
+/// The cap of a paid operation.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct PaidFacts {
+    pub(super) operation: String,
+    /// Units that count now.
+    pub(super) used: u64,
+    pub(super) limit: u32,
+    pub(super) per_hours: u16,
+    /// When a unit is free, if none is now.
+    pub(super) next: Option<String>,
+}
+
+/// A live legal hold.
+#[derive(Debug, Serialize, Deserialize)]
+pub(super) struct HoldFacts {
+    pub(super) id: String,
+    pub(super) since: String,
 }
 
 /// A suppression.
@@ -143,8 +168,10 @@ impl Shown {
             claims: Vec::new(),
             locks: Vec::new(),
             budgets: Vec::new(),
+            paid: Vec::new(),
             suppressions: Vec::new(),
             messages: Vec::new(),
+            legal_holds: Vec::new(),
             effect: None,
             tied: 0,
         };
@@ -152,7 +179,7 @@ impl Shown {
             shown.customer(space, customer, now);
         }
         if let Some(object) = entity.and_then(ContactEntity::as_object) {
-            shown.object(object, now);
+            shown.object(space, object, now);
         }
         let effect = entity.and_then(ContactEntity::as_effect);
         shown.effect = effect.map(|effect| effect_facts(space, hash, effect, now));
@@ -166,6 +193,8 @@ impl Shown {
         self.budgets = purposes
             .filter_map(|purpose| budget_facts(purpose, customer, now))
             .collect();
+        let drawn = (PaidScope::Subject, customer.paid.as_deref());
+        self.paid = paid_facts(policy, drawn, now);
         let suppressions = customer.suppressions.iter();
         self.suppressions = suppressions
             .map(|known| suppression_facts(space, known, now))
@@ -179,9 +208,23 @@ impl Shown {
             .collect();
     }
 
-    fn object(&mut self, object: &Object, now: Timestamp) {
+    /// Adds the live ones of the space's holds that are on `target`.
+    pub(super) fn held(&mut self, holds: Option<&Holds>, target: HoldTarget) {
+        let live = holds.map_or(&[][..], |holds| &holds.live).iter();
+        let here = live.filter(|hold| hold.target == target);
+        self.legal_holds = here
+            .map(|hold| HoldFacts {
+                id: id(hold.id.0),
+                since: time(hold.since),
+            })
+            .collect();
+    }
+
+    fn object(&mut self, space: &SpaceEntry, object: &Object, now: Timestamp) {
         self.claims = claims(&object.claims, now);
         self.tied = object.tied().len() as u64;
+        let drawn = (PaidScope::Object, object.paid.as_deref());
+        self.paid = paid_facts(&space.policy, drawn, now);
         let locks = object.locks.iter();
         self.locks = locks
             .map(|lock| LockFacts {
@@ -238,6 +281,29 @@ fn budget_facts(purpose: &Purpose, customer: &Customer, now: Timestamp) -> Optio
         per_hours: rule.per_hours,
         next: look.next_allowed_at.map(time),
     })
+}
+
+/// What is used of the operations of a scope.
+fn paid_facts(
+    policy: &Policy,
+    (scope, meters): (PaidScope, Option<&Meters>),
+    now: Timestamp,
+) -> Vec<PaidFacts> {
+    let operations = policy.paid.iter();
+    let operations = operations.filter(|(_, budget)| budget.scope == scope);
+    operations
+        .map(|(name, budget)| {
+            let operation = OperationId::of(name);
+            let next = paid::next_allowed_at(meters, operation, budget, 1, now);
+            PaidFacts {
+                operation: name.to_string(),
+                used: paid::look(meters, operation, budget, now).used,
+                limit: budget.limit_units,
+                per_hours: budget.per_hours,
+                next: next.map(time),
+            }
+        })
+        .collect()
 }
 
 fn suppression_facts(space: &SpaceEntry, known: &Suppression, now: Timestamp) -> SuppressionFacts {

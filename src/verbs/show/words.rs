@@ -25,6 +25,9 @@ pub(super) fn of(shown: &Shown) -> String {
     if !shown.budgets.is_empty() {
         parts.push(budgets(shown));
     }
+    if !shown.paid.is_empty() {
+        parts.push(paid(shown));
+    }
     if !shown.suppressions.is_empty() {
         parts.push(suppressions(shown));
     }
@@ -36,6 +39,9 @@ pub(super) fn of(shown: &Shown) -> String {
             "last messages\n{}",
             table(&["channel", "at"], &rows)
         ));
+    }
+    if !shown.legal_holds.is_empty() {
+        parts.push(legal_holds(shown));
     }
     parts.join("\n\n")
 }
@@ -123,6 +129,32 @@ fn budgets(shown: &Shown) -> String {
         .collect();
     let headings = ["purpose", "used", "window", "next"];
     format!("budgets\n{}", table(&headings, &rows))
+}
+
+fn paid(shown: &Shown) -> String {
+    let rows: Vec<Vec<String>> = shown
+        .paid
+        .iter()
+        .map(|paid| {
+            vec![
+                paid.operation.clone(),
+                format!("{} of {}", paid.used, paid.limit),
+                format!("{} h", paid.per_hours),
+                paid.next.clone().unwrap_or_else(|| "now".to_owned()),
+            ]
+        })
+        .collect();
+    let headings = ["operation", "units", "window", "next"];
+    format!("paid operations\n{}", table(&headings, &rows))
+}
+
+fn legal_holds(shown: &Shown) -> String {
+    let holds = shown.legal_holds.iter();
+    let rows: Vec<Vec<String>> = holds
+        .map(|hold| vec![hold.id.clone(), hold.since.clone()])
+        .collect();
+    let count = rows.len();
+    format!("legal holds: {count}\n{}", table(&["id", "since"], &rows))
 }
 
 fn suppressions(shown: &Shown) -> String {

@@ -2,6 +2,8 @@
 
 use serde_json::json;
 
+use crate::harness::Setup;
+
 use super::{CHECK, NOON, facts, new_key, question, reserve, started, text, verb};
 
 #[test]
@@ -116,6 +118,72 @@ fn show_says_what_is_held_before_and_after() {
         !log.contains("5511987654321") && !log.contains("order-1"),
         "{log}"
     );
+}
+
+#[test]
+fn show_says_which_units_are_drawn_and_which_holds_are_on_it() {
+    const AGENTS: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+    const PEOPLE: &str = "nia_sk_test_br1_conformance_d_rolesecret000001";
+    let seed = include_str!("../../conformance/space.json");
+    let server = Setup::new().seed(seed).test_clock(NOON).start();
+    let setup = server.setup();
+    let customer = json!({"type": "phone_e164", "value": "+5511987654321"});
+    let admission = json!({"operation": "registry_search", "cost_units": 4, "subject": customer});
+    let post = |path: &str, key: &str, once: &str, body: &serde_json::Value| {
+        let answer = server.post_once(path, key, once, body);
+        assert!(matches!(answer.status, 200 | 201), "{answer:?}");
+        answer.json()
+    };
+    for once in ["a-1", "a-2"] {
+        post("/v1/coordination/admissions", AGENTS, once, &admission);
+    }
+    let words = ["show", "--space", "conformance", "--subject"];
+    let subject = [&words[..], &["phone_e164:+5511987654321"]].concat();
+    let shown = facts(&setup, &subject);
+    let drawn = json!([{"operation": "registry_search", "used": 8, "limit": 10,
+        "per_hours": 24, "next": null}]);
+    assert_eq!(shown["paid"], drawn);
+    assert_eq!(shown["legal_holds"], json!([]));
+
+    let holds = "/v1/legal-holds";
+    let of = |target: serde_json::Value| {
+        let mut hold = target;
+        hold["reason"] = json!("matter 17");
+        hold
+    };
+    let hold = of(json!({"handle": customer}));
+    let first = post(holds, PEOPLE, "h-1", &hold)["hold_id"].clone();
+    let second = post(holds, PEOPLE, "h-2", &hold)["hold_id"].clone();
+    let invoice = json!({"type": "invoice", "namespace": "erp", "id": "17"});
+    let third = post(holds, PEOPLE, "h-3", &of(json!({"object": invoice})))["hold_id"].clone();
+    let release = format!("{holds}/{}/release", second.as_str().expect("an id"));
+    let since = "2026-01-05T12:00:00Z";
+    let two = json!([{"id": first, "since": since}, {"id": second, "since": since}]);
+    assert_eq!(facts(&setup, &subject)["legal_holds"], two);
+    post(&release, PEOPLE, "r-1", &json!({"reason": "closed"}));
+    let one = json!([{"id": first, "since": since}]);
+    assert_eq!(facts(&setup, &subject)["legal_holds"], one);
+    let text_form = verb(&setup, &subject).done();
+    for part in ["legal holds: 1", text(&one[0], "id"), "8 of 10"] {
+        assert!(text_form.contains(part), "{part}: {text_form}");
+    }
+    assert!(text_form.lines().all(|line| line.chars().count() <= 80));
+    let object = [
+        "show",
+        "--space",
+        "conformance",
+        "--object",
+        "invoice:erp:17",
+    ];
+    assert_eq!(
+        facts(&setup, &object)["legal_holds"],
+        json!([{"id": third, "since": since}])
+    );
+    // A day later the units have left their window; the holds stay.
+    server.set_clock("2026-01-06T13:00:00Z");
+    let shown = facts(&setup, &subject);
+    assert_eq!(shown["paid"][0]["used"], 0);
+    assert_eq!(shown["legal_holds"], one);
 }
 
 #[test]
