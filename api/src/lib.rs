@@ -24,6 +24,7 @@ pub mod openapi;
 pub mod plane;
 pub mod problem;
 pub mod profile;
+mod query;
 pub mod rate;
 pub mod request_id;
 mod sealing;

@@ -29,6 +29,7 @@ use crate::contact::{ask, command, refused};
 use crate::decider::Decider;
 use crate::extract;
 use crate::problem::Failure;
+use crate::query;
 use crate::signing;
 use crate::state::AppState;
 
@@ -91,6 +92,7 @@ pub(crate) async fn list<D: Decider>(
     let started = extract::started(&request);
     let limits = &state.limits;
     let caller = extract::analysing(&request, &state.directory)?;
+    query::only(request.query_string(), &["cursor", "limit"])?;
     let limit = number(request.query_string(), "limit", LIMIT_MAX)?.unwrap_or(LIMIT);
     let before = number(request.query_string(), "cursor", u32::MAX)?;
     let read = Body::ReadReports(ReadReports {
@@ -150,6 +152,7 @@ pub(crate) async fn overview<D: Decider>(
     let started = extract::started(&request);
     let limits = &state.limits;
     let caller = extract::analysing(&request, &state.directory)?;
+    query::only(request.query_string(), &["days"])?;
     let days = number(request.query_string(), "days", DAYS_MAX)?.unwrap_or(OVERVIEW_DAYS);
     let days = u8::try_from(days).unwrap_or(u8::MAX);
     let within = (started, limits.request_deadline_ms);

@@ -27,6 +27,7 @@ use crate::list::cursor::Cursor;
 use crate::list::salt::Salt;
 use crate::list::{Page, Position};
 use crate::problem::Failure;
+use crate::query;
 use crate::signing::hyphenated;
 use crate::state::AppState;
 
@@ -109,6 +110,7 @@ struct Wanted {
 
 impl Wanted {
     fn read(query: &str) -> Result<Self, Failure> {
+        query::only(query, &["cursor", "limit"])?;
         let pairs = web::Query::<Vec<(String, String)>>::from_query(query);
         let pairs =
             pairs.map_err(|_| Failure::invalid("the query must be pairs of name and value"))?;
@@ -116,8 +118,7 @@ impl Wanted {
         for (name, value) in pairs.into_inner() {
             let one = match name.as_str() {
                 "cursor" => &mut cursor,
-                "limit" => &mut limit,
-                _ => continue,
+                _ => &mut limit,
             };
             if one.replace(value).is_some() {
                 return Err(Failure::invalid(

@@ -117,6 +117,16 @@ fn what_is_asked_for_is_within_its_bounds() {
     }
     assert_eq!(get(&node, REPORTS), json!({"items": []}));
     get(&node, &format!("{OVERVIEW}?days=90"));
+    // A name that is not known is not passed over: its writer meant something by it.
+    for (path, takes) in [
+        (format!("{OVERVIEW}?day=3"), "takes `days`"),
+        (format!("{OVERVIEW}?days=3&limit=1"), "takes `days`"),
+        (format!("{REPORTS}?days=3"), "takes `cursor` and `limit`"),
+    ] {
+        let problem = node.get(&path, Some(KEY_D)).problem(422, "invalid_input");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains(takes), "{path}: {detail}");
+    }
 }
 
 #[test]

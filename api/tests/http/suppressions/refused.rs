@@ -36,6 +36,12 @@ fn what_is_no_cursor_or_limit_is_refused() {
     for query in ["limit=0", "limit=201", "limit=x", "limit=", "limit=-1"] {
         assert!(refused(KEY_A, query).contains("`limit`"), "{query}");
     }
+    for query in ["limits=7", "limit=7&since=1"] {
+        assert!(
+            refused(KEY_A, query).contains("takes `cursor` and `limit`"),
+            "{query}"
+        );
+    }
     let whole = node.get(&format!("{LIST}?cursor="), Some(KEY_A)).ok();
     assert_eq!(items(&whole).len(), 1, "an empty cursor is none");
 }
