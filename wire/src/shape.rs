@@ -118,10 +118,10 @@ pub fn prose(lines: &[&str]) -> String {
 
 /// An object with these members and any others; `required` are the ones that have to be there.
 #[must_use]
-pub fn open<const N: usize>(
+pub fn open<'m>(
     about: &str,
     required: &[&str],
-    members: [(&str, RefOr<Schema>); N],
+    members: impl IntoIterator<Item = (&'m str, RefOr<Schema>)>,
 ) -> Schema {
     let object = ObjectBuilder::new()
         .schema_type(Type::Object)
@@ -189,6 +189,13 @@ pub fn number() -> RefOr<Schema> {
 #[must_use]
 pub fn boolean() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::Boolean).into()
+}
+
+/// Any value.
+#[must_use]
+pub fn anything() -> RefOr<Schema> {
+    let any = utoipa::openapi::schema::SchemaType::AnyValue;
+    ObjectBuilder::new().schema_type(any).into()
 }
 
 /// An object of any members.

@@ -4,6 +4,8 @@
 //! coordination, so members that are not listed here are let through unread, and one item that
 //! cannot be read never fails the others. Not here: what a message changes (`domain`).
 
+mod shown;
+
 use std::borrow::Cow;
 use std::collections::HashMap;
 
@@ -412,12 +414,7 @@ impl Written<(usize, &'static str)> for ItemError {
 impl Shape for BatchRequest<'_> {
     fn shape(into: &mut Components) -> RefOr<Schema> {
         into.refer::<Self>("BatchRequest", |into| {
-            let item = into.refer::<ItemType>("BatchItem", |_| {
-                let kinds = RefOr::T(shape::words("What kind of item.", ItemType::WORDS));
-                let about = "Something that happened in a conversation; other members are taken \
-                    and not read.";
-                shape::open(about, &["type"], [("type", kinds)])
-            });
+            let item = into.refer::<ItemType>("BatchItem", shown::item);
             let items = shape::list(item, 1, ITEMS_MAX);
             shape::open(
                 "What happened in conversations.",
