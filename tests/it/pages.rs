@@ -1,7 +1,7 @@
 //! The pages people start with do what they say.
 //!
-//! Here: shell and Python blocks of README's tour and of `docs/contact.md`, run as they are written
-//! against a server; the JSON after a block is what its last answer must hold, a comment at the end
+//! Here: shell and Python blocks of README's tour, of `docs/contact.md` and of what people do in
+//! `docs/operate.md`, run as they are written against a server; the JSON after a block is what its last answer must hold, a comment at the end
 //! of a Python line what that line prints. Not here: the answers' other members; blocks of Rust,
 //! which the crate they are about runs.
 
@@ -14,9 +14,12 @@ use crate::harness::{Server, Setup};
 
 const README: &str = include_str!("../../README.md");
 const CONTACT: &str = include_str!("../../docs/contact.md");
+const OPERATE: &str = include_str!("../../docs/operate.md");
 const SEED: &str = include_str!("../conformance/space.json");
 /// The address that the pages name.
 const ADDRESS: &str = "http://127.0.0.1:7440";
+/// The data directory that the pages name.
+const DATA: &str = "try-contact";
 
 /// The fenced blocks of a text, each with its language.
 fn blocks(text: &'static str) -> Vec<(&'static str, &'static str)> {
@@ -32,10 +35,15 @@ fn blocks(text: &'static str) -> Vec<(&'static str, &'static str)> {
 
 /// README's tour.
 fn tour() -> &'static str {
-    let start = README.find("## Five minutes").expect("the tour");
-    let tour = README.get(start..).unwrap_or_default();
-    let end = tour.find("\n## To change").expect("what follows the tour");
-    tour.get(..end).unwrap_or_default()
+    part(README, "## Five minutes", "\n## To change")
+}
+
+/// What stands from one heading to another.
+fn part(page: &'static str, from: &str, to: &str) -> &'static str {
+    let start = page.find(from).expect("the part");
+    let part = page.get(start..).unwrap_or_default();
+    let end = part.find(to).expect("what follows the part");
+    part.get(..end).unwrap_or_default()
 }
 
 fn source_key(server: &Server) -> String {
@@ -69,7 +77,9 @@ fn run_shell(page: &'static str, server: &Server, key: &str) -> usize {
     for (language, text) in blocks(page) {
         match language {
             "sh" => {
-                script.push_str(&text.replace(ADDRESS, server.url()));
+                let data = server.data().path().display().to_string();
+                let text = text.replace(ADDRESS, server.url());
+                script.push_str(&text.replace(DATA, &data));
                 script.push_str("\necho '--- next'\n");
                 shell += 1;
             }
@@ -150,4 +160,12 @@ fn the_contact_page_runs_as_written() {
 fn the_contact_pages_sdk_example_runs_as_written() {
     let server = Setup::new().seed(SEED).start();
     run_python(CONTACT, &server, "");
+}
+
+#[test]
+fn what_people_do_runs_as_written() {
+    let server = Setup::new().seed(SEED).start();
+    let people = part(OPERATE, "## What people do", "\n## TLS");
+    let held = run_shell(people, &server, "");
+    assert!(held >= 9, "each act has an answer: {held}");
 }
