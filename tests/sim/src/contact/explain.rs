@@ -2,12 +2,12 @@
 //! or nothing that needs a record.
 
 use interlock_domain::contact::command::{
-    Body, ClaimPlace, Command, DeclareContactMade, Direction, ObserveOwner, Route,
+    Body, ClaimPlace, Command, DeclareContactMade, Direction, ObserveMessage, ObserveOwner, Route,
 };
 use interlock_domain::contact::directory::row_key;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::key;
-use interlock_domain::contact::note::Noted;
+use interlock_domain::contact::note::{Mark, Noted};
 use interlock_domain::contact::reason::{Reason, Verdict};
 use interlock_domain::contact::receipt::Receipt;
 use interlock_domain::contact::reply::{CheckReply, DeclareReply, Reply};
@@ -352,12 +352,30 @@ fn noted_and_done(
         .events
         .iter()
         .partition(|(_, event)| matches!(event, Event::ReceiptKept(_)));
-    // A message older than anything asks for need not be remembered.
-    if matches!(command.body, Body::ObserveMessage(_)) && others.is_empty() {
-        changes.clear();
+    if let Body::ObserveMessage(message) = &command.body {
+        if !is_noted(message, line) {
+            return Err("its note is of another message".to_owned());
+        }
+        // A message older than anything asks for need not be remembered.
+        if others.is_empty() {
+            changes.clear();
+        }
     }
     changed(moment, &changes, &others)?;
     receipted(command, reply, &receipts, line.time)
+}
+
+/// Is the record's note of this customer's message? Each has one, also when nothing changes by it.
+fn is_noted(message: &ObserveMessage, line: &Line) -> bool {
+    let Some(note) = &line.note else {
+        return false;
+    };
+    let Some(Mark::Message(noted)) = &note.mark else {
+        return false;
+    };
+    let occurred_at = message.occurred_at.min(line.time);
+    note.channel == Some(message.channel)
+        && (noted.customer, noted.occurred_at) == (message.customer, occurred_at)
 }
 
 /// Are these changes the record's, all and no other?
