@@ -191,10 +191,18 @@ pub fn boolean() -> RefOr<Schema> {
     ObjectBuilder::new().schema_type(Type::Boolean).into()
 }
 
-/// Any value.
+/// Any value. Its types are named: readers of documents stumble on a schema without one.
 #[must_use]
 pub fn anything() -> RefOr<Schema> {
-    let any = utoipa::openapi::schema::SchemaType::AnyValue;
+    let any = vec![
+        Type::Null,
+        Type::Boolean,
+        Type::Number,
+        Type::String,
+        Type::Array,
+        Type::Object,
+    ];
+    let any = utoipa::openapi::schema::SchemaType::Array(any);
     ObjectBuilder::new().schema_type(any).into()
 }
 
