@@ -59,9 +59,7 @@ pub(crate) async fn settle<D: Decider>(
     path: web::Path<String>,
 ) -> Result<HttpResponse, Failure> {
     let opened = Request::open(&request, payload, &state).await?;
-    // No admission has an id of another form, so it is unknown rather than wrong.
-    let unknown = || refused::reply(&Reply::NotFound, &state.limits);
-    let id = Uuid::parse(&path).ok_or_else(unknown)?;
+    let id = refused::in_path(Uuid::parse(&path), &state.limits)?;
     let settle: AdmissionSettle = read::body(&opened.body)?;
     let wanted = Wanted {
         route: "admissions.settle",

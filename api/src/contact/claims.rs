@@ -46,9 +46,7 @@ pub(crate) async fn release<D: Decider>(
     path: web::Path<String>,
 ) -> Result<HttpResponse, Failure> {
     let opened = Request::open(&request, payload, &state).await?;
-    // No claim has an id of another form, so it is unknown rather than wrong.
-    let unknown = || refused::reply(&Reply::NotFound, &state.limits);
-    let id = Uuid::parse(&path).ok_or_else(unknown)?;
+    let id = refused::in_path(Uuid::parse(&path), &state.limits)?;
     let release: ClaimRelease = read::body(&opened.body)?;
     let wanted = Wanted {
         route: "release",

@@ -51,9 +51,7 @@ pub(crate) async fn settle<D: Decider>(
     path: web::Path<String>,
 ) -> Result<HttpResponse, Failure> {
     let opened = Request::open(&request, payload, &state).await?;
-    // No effect has an id of another form, so it is unknown rather than wrong.
-    let unknown = || refused::reply(&Reply::NotFound, &state.limits);
-    let effect_id = Hash32::parse(&path).ok_or_else(unknown)?;
+    let effect_id = refused::in_path(Hash32::parse(&path), &state.limits)?;
     let settle: EffectSettle = read::body(&opened.body)?;
     let wanted = Wanted {
         route: "settle",

@@ -64,8 +64,7 @@ pub(crate) async fn release<D: Decider>(
     path: web::Path<String>,
 ) -> Result<HttpResponse, Failure> {
     let opened = Request::governing(&request, payload, &state, false).await?;
-    let unknown = || refused::reply(&Reply::NotFound, &state.limits);
-    let id = Uuid::parse(&path).ok_or_else(unknown)?;
+    let id = refused::in_path(Uuid::parse(&path), &state.limits)?;
     let release: LegalHoldRelease<'_> = read::body(&opened.body)?;
     let (space, hold) = (opened.caller.space.id, Id(id.0));
     let is_held = move |handoff: &Handoff| handoff.holds.contains(&hold);

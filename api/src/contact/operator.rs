@@ -32,9 +32,7 @@ pub(crate) async fn settle<D: Decider>(
 ) -> Result<HttpResponse, Failure> {
     let roles = [Role::Security, Role::Integration];
     let opened = Request::open_in_role(&request, payload, &state, &roles).await?;
-    // No effect has an id of another form, so it is unknown rather than wrong.
-    let unknown = || refused::reply(&Reply::NotFound, &state.limits);
-    let effect = effect(&path).ok_or_else(unknown)?;
+    let effect = refused::in_path(effect(&path), &state.limits)?;
     let settle: OperatorSettle<'_> = read::body(&opened.body)?;
     let by = match settle.by {
         SettledBy::Person => By::Person,

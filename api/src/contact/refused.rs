@@ -214,6 +214,11 @@ pub(crate) fn undecided(why: Undecided, limits: &ApiLimits) -> Failure {
     Failure::new(Code::CoordinationUnavailable, detail).retry_after(limits.retry_after_s)
 }
 
+/// The id in a path. Nothing has an id of another form, so such a one is unknown rather than wrong.
+pub(crate) fn in_path<T>(id: Option<T>, limits: &ApiLimits) -> Result<T, Failure> {
+    id.ok_or_else(|| reply(&Reply::NotFound, limits))
+}
+
 /// A failure of ours.
 pub(crate) fn broken() -> Failure {
     Failure::new(
