@@ -19,6 +19,7 @@ mod setup;
 mod shell;
 mod sim;
 mod sizes;
+mod soak;
 mod summary;
 mod testing;
 mod tidy;
@@ -45,6 +46,8 @@ enum Verb {
     Ci,
     /// Run the seeded simulation
     Sim(sim::Options),
+    /// Run one of the proofs for longer than the gate allows
+    Soak(soak::Options),
     /// Check the house rules that no compiler checks
     Tidy {
         /// Lower the ratchet to what is there now
@@ -65,6 +68,7 @@ fn main() -> ExitCode {
         Verb::Test => testing::run().and_then(|tests| tests.close(shell::is_ci())),
         Verb::Ci => ci::run(),
         Verb::Sim(options) => sim::run(&options),
+        Verb::Soak(options) => soak::run(&options),
         Verb::Tidy { bless } => tidy::run(bless),
         Verb::Deny => deny::run(),
         Verb::Conformance(options) => {
