@@ -2,7 +2,8 @@
 //!
 //! Here: 64 threads for one customer's last unit, for one effect key, for one customer under three
 //! spellings of a phone, and batches with equal effect keys under different customers; then the
-//! metrics, which show that every shard did its share and that entities were really lent.
+//! metrics, which show that every shard did its share and that entities were really lent. Rows B1 and
+//! E3 at their own numbers, with what the others are told.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Barrier, Mutex};
@@ -222,6 +223,75 @@ fn shares(server: &Server, shards: u16) {
         assert_eq!((loans, waits), (0, 0), "one shard lends to nobody");
     } else {
         assert!(loans > 0 && waits > 0, "{loans} loans, {waits} waits");
+    }
+}
+
+/// Everybody's answer to a check they send at once.
+fn answers(server: &Server, agents: usize, body: impl Fn(usize) -> Value + Sync) -> Vec<Value> {
+    let together = Barrier::new(agents);
+    std::thread::scope(|scope| {
+        let asked: Vec<_> = (0..agents)
+            .map(|agent| {
+                let (together, body) = (&together, &body);
+                scope.spawn(move || {
+                    let text = body(agent).to_string();
+                    let request = post("/v1/coordination/check", KEY, None, &text);
+                    let mut connection = Connection::new(server.url());
+                    together.wait();
+                    let text = ask(&mut connection, &request).expect("an answer");
+                    serde_json::from_str(&text).expect("JSON")
+                })
+            })
+            .collect();
+        let ended = asked.into_iter().map(|agent| agent.join().expect("ended"));
+        ended.collect()
+    })
+}
+
+/// One of them is allowed, the others are denied for this reason.
+fn one_of(answers: &[Value], reason: &str) {
+    let allowed = answers.iter().filter(|it| it["decision"] == "allow");
+    let denied = answers
+        .iter()
+        .filter(|it| it["decision"] == "deny" && it["reasons"] == json!([reason]));
+    assert_eq!(
+        (allowed.count(), denied.count()),
+        (1, answers.len() - 1),
+        "{answers:#?}"
+    );
+}
+
+#[test]
+fn e3_of_sixteen_agents_at_once_one_gets_the_effect() {
+    for shards in [1, 2, 5] {
+        let server = Setup::new().seed(SEED).shards(shards).start();
+        for round in 0..50 {
+            let check = |agent: usize| {
+                let subject = json!({"type": "phone_e164", "value": phone(7, round * 64 + agent)});
+                check(
+                    json!({"agent": format!("agent-{agent}"), "subject": subject,
+                    "effect_key": format!("at-once-{round}")}),
+                )
+            };
+            one_of(&answers(&server, 16, check), "effect_in_flight");
+        }
+    }
+}
+
+#[test]
+fn b1_of_twenty_one_agents_at_once_one_gets_the_last_unit() {
+    for shards in [1, 2, 5] {
+        let server = Setup::new().seed(SEED).shards(shards).start();
+        for round in 0..50 {
+            let check = |agent: usize| {
+                check(
+                    json!({"agent": format!("agent-{agent}"), "purpose": "retention",
+                    "channel": "voice",
+                    "subject": {"type": "phone_e164", "value": phone(6, round)}}),
+                )
+            };
+            one_of(&answers(&server, 21, check), "budget_exhausted");
+        }
     }
 }
 

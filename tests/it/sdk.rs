@@ -12,11 +12,19 @@ use std::sync::mpsc::{Receiver, sync_channel};
 use serde_json::json;
 
 use crate::harness::{PATIENCE, Server, Setup};
+use crate::verbs::facts;
 
 const SEED: &str = include_str!("../conformance/space.json");
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
 const GONE: &str = include_str!("sdk/gone.py");
 const SLOW: &str = include_str!("sdk/slow.py");
+const REFUSED: &str = include_str!("sdk/refused.py");
+const READER: &str = include_str!("sdk/reader.py");
+const AGAIN: &str = include_str!("sdk/again.py");
+/// Keys of the seed: of a space that does not coordinate, without the scope, with people's roles.
+const QUIET: &str = "nia_sk_test_br1_quiet_a_agentssecret000000001";
+const SILENT: &str = "nia_sk_test_br1_conformance_c_noscopesecret001";
+const CONSOLE: &str = "nia_sk_test_br1_conformance_d_rolesecret000001";
 
 /// A script that runs. Dropped, it is killed by its id.
 struct Script {
@@ -26,7 +34,7 @@ struct Script {
 }
 
 impl Script {
-    fn start(text: &str, server: &Server) -> Self {
+    fn start(text: &str, server: &Server, more: &[&str]) -> Self {
         let python = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("target/venv/bin/python");
         assert!(
             python.exists(),
@@ -35,6 +43,7 @@ impl Script {
         );
         let mut child = Command::new(python)
             .args(["-c", text, server.url(), KEY])
+            .args(more)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -80,7 +89,7 @@ impl Drop for Script {
 fn f1_f2_f4_each_purpose_goes_its_way_while_the_server_is_gone() {
     let server = Setup::new().seed(SEED).start();
     let address = server.url().trim_start_matches("http://").to_owned();
-    let mut script = Script::start(GONE, &server);
+    let mut script = Script::start(GONE, &server, &[]);
     script.wait("up");
     let setup = server.kill().listen(&address);
     script.say("gone");
@@ -103,7 +112,7 @@ fn f1_f2_f4_each_purpose_goes_its_way_while_the_server_is_gone() {
 #[test]
 fn f3_f5_a_slow_server_holds_nobody_and_a_quick_one_is_quick() {
     let server = Setup::new().seed(SEED).start();
-    let mut script = Script::start(SLOW, &server);
+    let mut script = Script::start(SLOW, &server, &[]);
     let quick = script.wait("p99_ms ");
     let quick: f64 = quick
         .trim_start_matches("p99_ms ")
@@ -123,6 +132,91 @@ fn f3_f5_a_slow_server_holds_nobody_and_a_quick_one_is_quick() {
         held < 6.0,
         "the agent waited {held} s for a server that hangs"
     );
+}
+
+#[test]
+fn f1_w3_w8_what_a_server_refuses_is_the_callers_fault_or_goes() {
+    let server = Setup::new().seed(SEED).start();
+    let script = Script::start(REFUSED, &server, &[QUIET, SILENT]);
+    script.wait("done");
+}
+
+#[test]
+fn s13_s17_s19_the_sdks_copy_follows_ends_salts_and_erasures() {
+    const NOW: &str = "2026-01-05T12:00:00Z";
+    let setup = Setup::new().seed(SEED).test_clock(NOW);
+    let server = setup.start();
+    let check = |number: &str| {
+        let of = json!({
+            "agent": "closing", "intent": "follow_up", "direction": "outbound",
+            "purpose": "service", "channel": "voice",
+            "subject": {"type": "phone_e164", "value": number},
+        });
+        let answer = server.post("/v1/coordination/check", KEY, &of).json();
+        (answer["decision"].clone(), answer["reasons"].clone())
+    };
+    let (short, long) = ("+5511944440009", "+5511944440011");
+    let mut script = Script::start(READER, &server, &[NOW]);
+    script.wait("read");
+    let suppressed = (json!("deny"), json!(["suppressed"]));
+    assert_eq!(check(short), suppressed);
+    assert_eq!(server.set_clock("2026-01-05T12:00:11Z").status, 200);
+    assert_eq!(check(short).0, "allow");
+    script.say("later");
+    script.wait("over");
+    let rotate = [
+        "salts",
+        "rotate",
+        "--space",
+        "conformance",
+        "--source",
+        "agents",
+    ];
+    facts(&setup, &rotate);
+    script.say("rotated");
+    script.wait("stale");
+    script.say("read");
+    script.wait("anew");
+    let erase = json!({"target": "handle", "handle": {"type": "phone_e164", "value": long}});
+    let erased = server.post_once("/v1/forget", CONSOLE, "erase", &erase);
+    assert_eq!(erased.status, 200, "{erased:?}");
+    script.say("forgotten");
+    script.wait("erased");
+    assert_eq!(check(long), suppressed);
+}
+
+/// What a marketing check of this customer says is left of the three contacts, itself taken off.
+fn left(server: &Server, number: &str) -> serde_json::Value {
+    let check = json!({
+        "agent": "closing", "intent": "follow_up", "direction": "outbound",
+        "purpose": "marketing", "channel": "voice",
+        "subject": {"type": "phone_e164", "value": number},
+    });
+    let answer = server.post("/v1/coordination/check", KEY, &check).json();
+    assert_eq!(answer["decision"], "allow", "{answer}");
+    answer["contact_budget"]["marketing"]["remaining"].clone()
+}
+
+#[test]
+fn k5_the_sdk_sends_what_was_not_recorded_again_and_it_counts_once() {
+    let server = Setup::new()
+        .seed(SEED)
+        .test_clock("2026-01-05T12:00:00Z")
+        .file_bytes_max(Some(2 * 1_024 * 1_024))
+        .start();
+    let address = server.url().trim_start_matches("http://").to_owned();
+    let mut script = Script::start(AGAIN, &server, &[]);
+    let failed = script.wait("failed ");
+    let number = failed.trim_start_matches("failed ");
+    let setup = server.setup();
+    server.ended();
+    // Where the SDK does not look yet: what it was refused is not there.
+    let server = setup.file_bytes_max(None).start();
+    assert_eq!(left(&server, number), 2, "nothing was recorded");
+    let server = server.kill().listen(&address).start();
+    script.say("back");
+    script.wait("left");
+    assert_eq!(left(&server, number), 0, "one declared, two allowed");
 }
 
 #[test]

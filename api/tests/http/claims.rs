@@ -170,6 +170,26 @@ fn o10_o11_o13_observations_of_an_ownership_source() {
 }
 
 #[test]
+fn o12_an_observation_is_taken_beside_a_stricter_declared_claim() {
+    let node = Node::start();
+    let value = "+5511922220015";
+    let strict = json!({"level": "human_active"});
+    created(&node.post(CLAIMS, &with(owner(value, "maria"), &strict)));
+    let held = decision(&node, value, "seller")["owner"].clone();
+    let seen = json!({"source": "panel", "level": "agent_active",
+        "observed_at": "2026-11-30T12:00:00Z"});
+    let answer = node.post(CLAIMS, &with(owner(value, "bot"), &seen));
+    assert_eq!(answer.status, 201, "{answer:?}");
+    assert_eq!(answer.json()["holder"], "bot", "what was seen is kept");
+    for agent in ["seller", "bot"] {
+        let other = decision(&node, value, agent);
+        assert_eq!(other["decision"], "defer", "{other}");
+        assert_eq!(other["owner"], held, "the declared one still holds");
+    }
+    assert_eq!(decision(&node, value, "maria")["decision"], "allow");
+}
+
+#[test]
 fn o14_o15_l4_what_a_claim_must_not_say() {
     let node = Node::start();
     let before = node.world.entities();

@@ -3,14 +3,19 @@
 //! Here: the served document promises at least what the contract does. And both ways: what the server
 //! answers is of its schema, and what breaks the schema of a request is refused.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use interlock_document::Document;
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
+use crate::client::Answered;
 use crate::documented;
-use crate::node::{BATCH, CHECK, CLAIMS, DECLARE, EFFECTS, Node, check, check_with, fresh, phone};
+use crate::node::{
+    BATCH, CHECK, CLAIMS, DECLARE, EFFECTS, KEY_A, KEY_D, KEY_SECURITY, Node, check, check_with,
+    fresh, phone,
+};
 
 /// The contract.
 fn contract() -> Document {
@@ -125,6 +130,149 @@ fn w12_every_answer_is_of_its_schema() {
     is(
         "Problem",
         &node.post(CHECK, &json!({})).problem(422, "invalid_input"),
+    );
+}
+
+/// Reads it until what runs behind it has ended. One that does not end fails the test.
+fn ended(read: impl Fn() -> Value, pending: impl Fn(&Value) -> bool) -> Value {
+    for _ in 0..4_000 {
+        let value = read();
+        if !pending(&value) {
+            return value;
+        }
+        std::thread::park_timeout(std::time::Duration::from_millis(5));
+    }
+    panic!("it does not end");
+}
+
+/// The schemas of the contract's 2xx bodies.
+fn answered(contract: &Document) -> BTreeSet<String> {
+    let contract = contract.about(is_ours);
+    let paths = contract.json()["paths"].as_object().expect("paths");
+    let operations = paths.values().filter_map(Value::as_object).flatten();
+    let answers = operations.filter_map(|(_, operation)| operation["responses"].as_object());
+    let good = answers
+        .flatten()
+        .filter(|(status, _)| status.starts_with('2'));
+    good.filter_map(|(_, answer)| answer["content"]["application/json"]["schema"]["$ref"].as_str())
+        .filter_map(|name| name.rsplit('/').next().map(str::to_owned))
+        .collect()
+}
+
+/// Holds answers to the contract, and keeps which schemas it has seen.
+struct Holder {
+    contract: Document,
+    seen: BTreeSet<String>,
+}
+
+impl Holder {
+    fn is(&mut self, name: &str, answer: &Answered) -> Value {
+        assert!((200..300).contains(&answer.status), "{name}: {answer:?}");
+        let value = answer.json();
+        assert_eq!(fault(&self.contract, name, &value), None, "{name}: {value}");
+        self.seen.insert(name.to_owned());
+        value
+    }
+
+    fn claims(&mut self, node: &Node, value: &str) {
+        let owner = json!({"kind": "owner", "holder": "maria", "lease_s": 600,
+            "subject": phone(value)});
+        let lock = json!({"kind": "task_lock", "holder": "maria", "lease_s": 600, "task": "t",
+            "object": {"type": "deal", "namespace": "crm", "id": "7"}});
+        for claim in [owner, lock] {
+            let claim = self.is("OwnershipClaim", &node.post(CLAIMS, &claim));
+            let path = format!("{CLAIMS}/{}/release", claim["claim_id"].as_str().unwrap());
+            let epoch = json!({"epoch": claim["epoch"]});
+            self.is("OwnershipClaim", &node.post(&path, &epoch));
+        }
+    }
+
+    fn list(&mut self, node: &Node, value: &str) {
+        let list = || node.get("/v1/suppressions", Some(KEY_A));
+        self.is("SuppressionPage", &list());
+        let window = json!({"from": "11:00", "to": "13:30", "tz": "UTC"});
+        for detail in [
+            json!({"purpose": "any", "reason": "opt_out", "window": window, "channel": "voice"}),
+            json!({"purpose": "marketing", "reason": "cooling_off"}),
+        ] {
+            node.declare_for(value, "suppression.added", &detail).ok();
+        }
+        let lifted = json!({"purpose": "marketing"});
+        node.declare_for(value, "suppression.lifted", &lifted).ok();
+        self.is("SuppressionPage", &list());
+        let salt = node.get("/v1/suppressions/salt", Some(KEY_A));
+        self.is("SuppressionSalt", &salt);
+        let keys =
+            "/.well-known/niadra-contact-keys.json?space=07070707-0707-0707-0707-070707070707";
+        self.is("ContactKeys", &node.get(keys, None));
+    }
+
+    fn handoffs(&mut self, node: &Node, value: &str) {
+        let offer = json!({"commitment_id": fresh("offer"), "type": "offer", "terms": {"off": 5}});
+        node.declare_for(value, "commitment.made", &offer).ok();
+        let wanted = json!({"subject": phone(value), "target": "human_desk", "agent": "closing",
+            "reason": "asked for a person", "conversation_id": "talk-1"});
+        let made = self.is("Handoff", &node.post("/v1/handoffs", &wanted));
+        let path = format!("/v1/handoffs/{}", made["handoff_id"].as_str().unwrap());
+        self.is("Handoff", &node.get(&path, Some(KEY_A)));
+        let accept = node.post(&format!("{path}/accept"), &json!({}));
+        self.is("Handoff", &accept);
+        let outcome = json!({"outcome": "opt_out", "detail": {"says": "enough"}});
+        self.is("Handoff", &node.post(&format!("{path}/outcome"), &outcome));
+    }
+
+    fn holds(&mut self, node: &Node, value: &str) {
+        let hold = json!({"handle": phone(value), "reason": "a claim"});
+        let hold = node.post_as(KEY_SECURITY, "/v1/legal-holds", &hold);
+        let hold = self.is("LegalHold", &hold);
+        let path = format!(
+            "/v1/legal-holds/{}/release",
+            hold["hold_id"].as_str().unwrap()
+        );
+        let over = node.post_as(KEY_SECURITY, &path, &json!({"reason": "it is over"}));
+        self.is("LegalHold", &over);
+    }
+
+    fn reports(&mut self, node: &Node) {
+        let shadow = "/v1/coordination/shadow";
+        self.is(
+            "ShadowRun",
+            &node.post_as(KEY_D, shadow, &json!({"days": 3})),
+        );
+        let reports = || node.get("/v1/coordination/reports", Some(KEY_D));
+        self.is("CoordinationReportPage", &reports());
+        let pending = |page: &Value| page["items"][0]["status"] == "pending";
+        ended(|| reports().json(), pending);
+        self.is("CoordinationReportPage", &reports());
+        let overview = node.get("/v1/coordination/overview", Some(KEY_D));
+        self.is("CoordinationOverview", &overview);
+    }
+}
+
+#[test]
+fn w12_every_other_answer_is_of_its_schema() {
+    let node = Node::start();
+    // What the test before this one holds to the contract.
+    let seen = [
+        "CheckResult",
+        "CheckBatchResponse",
+        "DeclareResult",
+        "Effect",
+    ];
+    let mut holder = Holder {
+        contract: contract(),
+        seen: seen.into_iter().map(str::to_owned).collect(),
+    };
+    let value = "+5511955550010";
+    holder.claims(&node, value);
+    holder.list(&node, value);
+    holder.handoffs(&node, value);
+    holder.holds(&node, value);
+    holder.reports(&node);
+    assert_eq!(
+        holder.seen,
+        answered(&contract()),
+        "each schema of an answer"
     );
 }
 
