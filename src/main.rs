@@ -16,6 +16,7 @@ mod log_stop;
 mod memory_watch;
 mod panics;
 mod registry;
+mod reserve;
 mod rotation;
 mod running;
 mod secret;

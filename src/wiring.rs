@@ -36,6 +36,7 @@ use crate::data_dir::{self, LOG_DIR, RUN_FILE};
 use crate::exit::{Exit, Stop};
 use crate::log_stop;
 use crate::panics;
+use crate::reserve;
 use crate::running::Start;
 
 /// The most shards that are taken unasked.
@@ -85,6 +86,7 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
     }
     let data = Path::new(&settings.data_dir);
     data_dir::prepare(data)?;
+    let given_up = reserve::give_up(data);
     let dir = data.join(LOG_DIR);
     let found = dir.exists();
     let options = SledOptions {
@@ -93,7 +95,9 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
         ..SledOptions::default()
     };
     let log = panics::unsaid(|| SledLog::open(&dir, &options)).map_err(log_stop::read)?;
-    let notes = notes(log.recovery(), !options.unordered);
+    reserve::make(data, settings.free_bytes_min);
+    let mut notes = notes(log.recovery(), !options.unordered);
+    notes.splice(0..0, given_up);
     let (mark, last_run) = RunMark::open(&data.join(RUN_FILE)).map_err(log_stop::read)?;
     Ok(Opened {
         log: Arc::new(log),

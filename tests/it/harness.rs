@@ -46,3 +46,8 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
         std::thread::park_timeout(Duration::from_millis(5));
     }
 }
+
+/// How many times: what the environment asks for, else what the gate has time for.
+pub(crate) fn count(variable: &str, usual: usize) -> usize {
+    std::env::var(variable).map_or(usual, |text| text.parse().expect("a number"))
+}

@@ -3,6 +3,9 @@
 //! Here: one file per subject, and the harness that starts, restarts and kills servers. Not here:
 //! rules of a product that a table test in `domain` can show without a server.
 
+mod clocks;
+mod damage;
+mod disk;
 mod facts;
 mod first_start;
 mod gateway;

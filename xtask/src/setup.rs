@@ -61,6 +61,7 @@ fn debian_packages() -> Outcome {
     let strace = shell::works(&mut shell::command("strace", ["-V"]));
     let openssl = shell::works(&mut shell::command("openssl", ["version"]));
     let redis = shell::works(&mut shell::command("redis-server", ["--version"]));
+    let faketime = shell::works(&mut shell::command("faketime", ["--version"]));
     let modules = "import venv, ensurepip, pip";
     let venv = shell::works(&mut shell::command("python3", ["-c", modules]));
     let missing: Vec<&str> = [
@@ -68,6 +69,7 @@ fn debian_packages() -> Outcome {
         (strace, &["strace"]),
         (openssl, &["openssl"]),
         (redis, &["redis-server"]),
+        (faketime, &["faketime"]),
         (venv, &["python3-venv", "python3-pip"]),
     ]
     .into_iter()

@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 
-use crate::shell::{Outcome, took};
-use crate::sim;
+use crate::shell::{self, Outcome, took};
+use crate::{setup, sim};
 
 /// Runs one of the long proofs.
 #[derive(Debug, Args)]
@@ -31,16 +31,33 @@ impl Bound {
     }
 }
 
+/// How often a part repeats what it does.
+#[derive(Debug, Clone, Copy, Args)]
+struct Times {
+    /// How many, 1 to 100,000
+    #[arg(long, default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
+    times: u32,
+}
+
 #[derive(Debug, Subcommand)]
 enum Part {
-    /// Simulate fresh seeds, 20 at a time
+    /// Simulate fresh seeds, as many at a time as the gate does
     Sim(Bound),
+    /// Kill a server under mixed load, each start under another shard count
+    Kills(Times),
+    /// Start on copies of a data directory whose bytes were cut or flipped
+    Damage(Times),
+    /// Stop a server for so many seconds under load
+    Stop(Times),
 }
 
 /// Runs the part.
 pub(crate) fn run(options: &Options) -> Outcome {
     match options.part {
         Part::Sim(bound) => simulate(bound),
+        Part::Kills(times) => test("kills::kills_under_load", "INTERLOCK_KILLS", times),
+        Part::Damage(times) => test("damage::damaged_bytes", "INTERLOCK_DAMAGES", times),
+        Part::Stop(times) => test("clocks::a_server_that_stands", "INTERLOCK_STOP_S", times),
     }
 }
 
@@ -55,4 +72,19 @@ fn simulate(bound: Bound) -> Outcome {
         eprintln!("soak: {seeds} seeds fine after {}", took(start.elapsed()));
     }
     Ok(())
+}
+
+/// One of the end-to-end tests, with another number than the gate gives it. It prints its own figures.
+fn test(name: &str, variable: &str, times: Times) -> Outcome {
+    setup::run()?;
+    let words = [
+        "test",
+        "--profile",
+        shell::PROFILE,
+        "--package",
+        "interlock",
+    ];
+    let mut test = shell::cargo(words);
+    test.args(["--test", "it", "--", name, "--nocapture"]);
+    shell::run(test.env(variable, times.times.to_string()))
 }

@@ -55,8 +55,9 @@ fn whole(owned: &[Owned], mark: Option<&RunMark>) -> Result<(), StartError> {
         return Ok(());
     }
     Err(StartError::Log(LogError::Corrupt(format!(
-        "the log has lost {} of {} commits that were acknowledged: put a copy of the data directory \
-         in its place, or go on without them with --accept-truncation",
+        "the log has lost {} of {} commits that were acknowledged, the last ones or those from a \
+         damaged place on: put a copy of the data directory in its place, or go on without them with \
+         --accept-truncation; `interlock verify` says what is there",
         last.appended - appended,
         last.appended
     ))))

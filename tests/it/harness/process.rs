@@ -41,7 +41,16 @@ impl Server {
         Self::after_line(setup, child, "listening ")
     }
 
-    fn after_line(setup: Setup, mut child: Child, start: &str) -> Self {
+    /// Waits for the line `ready`, or for its end.
+    pub(crate) fn ready_or_ended(setup: Setup, child: Child) -> Result<Self, Ended> {
+        Self::line_or_end(setup, child, "ready ")
+    }
+
+    fn after_line(setup: Setup, child: Child, start: &str) -> Self {
+        Self::line_or_end(setup, child, start).unwrap_or_else(|ended| panic!("{ended:?}"))
+    }
+
+    fn line_or_end(setup: Setup, mut child: Child, start: &str) -> Result<Self, Ended> {
         // Made first, so that a wait in vain ends the process too.
         let mut server = Self {
             client: Client::new(""),
@@ -50,17 +59,20 @@ impl Server {
             setup,
             child,
         };
-        let line = until(&format!("a line `{start}…`"), || {
+        let line = until(&format!("a line `{start}…` or the end"), || {
             let line = server.stdout.line(start);
-            if line.is_none() {
-                let ended = server.child.try_wait().expect("the child is ours");
-                assert!(ended.is_none(), "{ended:?}, {:?}", server.stderr.lines());
+            if line.is_some() {
+                return Some(line);
             }
-            line
+            let ended = server.child.try_wait().expect("the child is ours");
+            ended.is_some().then_some(None)
         });
+        let Some(line) = line else {
+            return Err(server.ended());
+        };
         let url = line.split(' ').nth(1).expect("a line with an address");
         server.client = Client::new(url);
-        server
+        Ok(server)
     }
 
     /// Where it answers, without a path.

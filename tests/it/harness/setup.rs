@@ -47,6 +47,8 @@ pub(crate) struct Setup {
     shards: Option<u16>,
     test_clock: Option<String>,
     arguments: Vec<OsString>,
+    environment: Vec<(&'static str, OsString)>,
+    within: Vec<OsString>,
     file_bytes_max: Option<u64>,
 }
 
@@ -59,6 +61,8 @@ impl Setup {
             shards: None,
             test_clock: None,
             arguments: Vec::new(),
+            environment: Vec::new(),
+            within: Vec::new(),
             file_bytes_max: None,
         }
     }
@@ -110,6 +114,18 @@ impl Setup {
         self
     }
 
+    /// One more variable of its environment.
+    pub(crate) fn environment(mut self, name: &'static str, value: impl Into<OsString>) -> Self {
+        self.environment.push((name, value.into()));
+        self
+    }
+
+    /// Started by this command, which replaces itself with the server.
+    pub(crate) fn within(mut self, command: Vec<OsString>) -> Self {
+        self.within = command;
+        self
+    }
+
     /// No file of the server grows beyond this: a disk that fails while the node runs.
     pub(crate) fn file_bytes_max(mut self, bytes: Option<u64>) -> Self {
         self.file_bytes_max = bytes;
@@ -131,21 +147,13 @@ impl Setup {
         Ended::wait(self.spawn())
     }
 
+    /// Starts and waits until it is ready or has ended by itself.
+    pub(crate) fn try_start(&self) -> Result<Server, Ended> {
+        Server::ready_or_ended(self.clone(), self.spawn())
+    }
+
     fn spawn(&self) -> Child {
-        let built = env!("CARGO_BIN_EXE_interlock");
-        let mut command = match self.file_bytes_max {
-            None => Command::new(built),
-            Some(bytes) => {
-                // The signal of that limit is ignored, so that the write fails instead.
-                let limited = format!(
-                    "trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"",
-                    bytes / 1_024
-                );
-                let mut command = Command::new("bash");
-                command.args(["-c", &limited, built]);
-                command
-            }
-        };
+        let mut command = self.program();
         command
             .current_dir(self.data.home())
             .arg("serve")
@@ -158,10 +166,32 @@ impl Setup {
         }
         command
             .args(&self.arguments)
+            .envs(self.environment.iter().map(|(name, value)| (name, value)))
             .stdin(Stdio::null())
             .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .expect("the built server can be started")
+    }
+
+    /// The server, or what becomes it.
+    fn program(&self) -> Command {
+        let built = env!("CARGO_BIN_EXE_interlock");
+        if let Some((first, rest)) = self.within.split_first() {
+            let mut command = Command::new(first);
+            command.args(rest).arg(built);
+            return command;
+        }
+        let Some(bytes) = self.file_bytes_max else {
+            return Command::new(built);
+        };
+        // The signal of that limit is ignored, so that the write fails instead.
+        let limited = format!(
+            "trap '' XFSZ; ulimit -f {}; exec \"$0\" \"$@\"",
+            bytes / 1_024
+        );
+        let mut command = Command::new("bash");
+        command.args(["-c", &limited, built]);
+        command
     }
 }

@@ -199,6 +199,28 @@ fn a_budget_shows_who_has_nothing_left() {
     assert_eq!((used.subjects, used.spent, used.at_limit), (3, 7, 2));
 }
 
+#[test]
+fn what_is_allowed_is_on_its_way_as_long_as_its_token_or_answer() {
+    // What a token is signed for (§13), and what has none (§4.3).
+    for (purpose, seconds) in [("marketing", 125), ("retention", 125), ("service", 60)] {
+        let mut told = Told::new();
+        told.run(&check().to("p").purpose(purpose).command());
+        let mut tally = Tally::default();
+        told.tally(&mut tally);
+        let became = |after| {
+            let now = NOON.plus_s(after);
+            let decided = tally.counts(SPACE, &told.world.policy, NOON, now);
+            decided
+                .contacts
+                .iter()
+                .map(|one| one.became)
+                .collect::<Vec<_>>()
+        };
+        assert_eq!(became(seconds - 1), [Became::Reserved], "{purpose}");
+        assert_eq!(became(seconds), [Became::Expired], "{purpose}");
+    }
+}
+
 /// A step of a random history: what, which customer, which purpose, how long after the last one.
 type Step = (u8, u8, u8, i64);
 
@@ -278,7 +300,8 @@ fn pending_plainly(told: &Told) -> u64 {
         notes().any(|(note, _)| note.decision_id == id && note.mark == Some(Mark::ContactMade))
     };
     let pending = notes().filter(|(note, at)| {
-        let has_token = note.purpose == Some(PurposeId::of("marketing"));
+        let has_token = ["marketing", "retention"].map(|name| Some(PurposeId::of(name)));
+        let has_token = has_token.contains(&note.purpose);
         let life = if has_token { 125 } else { 60 };
         note.mark == Some(Mark::ContactReserved)
             && told.world.now < at.plus_s(life)

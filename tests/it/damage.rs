@@ -1,0 +1,168 @@
+//! Bytes of the data directory are wrong: everything acknowledged is there, or the start refuses and
+//! says where and what to do.
+//!
+//! Here: many copies of one directory that a kill left behind, each cut or flipped at a place that a
+//! seed chose. Not here: the log's own tests of damage (`storage/src/sled`).
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Setup, count};
+
+const SEED: &str = include_str!("../conformance/space.json");
+const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+const BATCH: &str = "/v1/coordination/check/batch";
+const NOW: &str = "2026-01-05T12:00:00Z";
+const CONFIG: &str = "[snapshots]\ninterval_ms = 100\n[journal]\njournal_bytes_max = 8_388_608\n";
+/// Copies that the gate damages; `INTERLOCK_DAMAGES` asks for more.
+const COPIES: usize = 40;
+const EFFECTS: usize = 3_000;
+
+/// A small generator: what it chose is printed, so a failure can be had again.
+struct Chance(u64);
+
+impl Chance {
+    fn below(&mut self, bound: u64) -> u64 {
+        // splitmix64 (Steele, Lea and Flood 2014).
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (mixed ^ (mixed >> 31)) % bound.max(1)
+    }
+}
+
+fn checks(from: usize, agent: &str) -> Value {
+    let check = |number: usize| {
+        json!({"agent": agent, "intent": "follow_up", "direction": "outbound",
+            "purpose": "service", "effect_key": format!("e-{number}"),
+            "subject": {"type": "phone_e164", "value": format!("+551196{number:07}")}})
+    };
+    let checks: Vec<Value> = (from..from + 500).map(check).collect();
+    json!({"checks": checks})
+}
+
+/// How many of the acknowledged effects somebody else gets now, which must be none.
+fn lost(server: &Server) -> usize {
+    let mut lost = 0;
+    for from in (0..EFFECTS).step_by(500) {
+        let answer = server.post(BATCH, KEY, &checks(from, "other"));
+        assert_eq!(answer.status, 200, "{answer:?}");
+        let answer = answer.json();
+        let results = answer["results"].as_array().expect("results");
+        lost += results
+            .iter()
+            .filter(|it| it["decision"] == "allow")
+            .count();
+    }
+    lost
+}
+
+fn copy(from: &Path, to: &Path) {
+    fs::create_dir_all(to).expect("a directory");
+    for entry in fs::read_dir(from).expect("a directory") {
+        let entry = entry.expect("an entry");
+        let (path, place) = (entry.path(), to.join(entry.file_name()));
+        if path.is_dir() {
+            copy(&path, &place);
+        } else if entry.file_type().expect("a type").is_file() {
+            fs::copy(&path, &place).expect("a copy");
+        }
+    }
+}
+
+/// Files that hold what was acknowledged, the largest first.
+fn files(root: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(root).expect("a directory") {
+        let path = entry.expect("an entry").path();
+        if path.is_dir() {
+            found.extend(files(&path));
+        } else if path.metadata().is_ok_and(|it| it.is_file() && it.len() > 0) {
+            found.push(path);
+        }
+    }
+    found.sort_by_key(|path| std::cmp::Reverse(path.metadata().map_or(0, |it| it.len())));
+    found
+}
+
+/// Damages the copy and says how.
+fn damage(data: &Path, chance: &mut Chance) -> String {
+    let files = files(data);
+    // Half of the damage hits the log, the rest any file.
+    let which = if chance.below(2) == 0 {
+        0
+    } else {
+        chance.below(files.len() as u64) as usize
+    };
+    let path = &files[which];
+    let name = path
+        .strip_prefix(data)
+        .expect("below")
+        .display()
+        .to_string();
+    let mut bytes = fs::read(path).expect("a file");
+    let length = bytes.len() as u64;
+    let said = if chance.below(3) == 0 {
+        let most = 1 << (4 + chance.below(14));
+        let cut = 1 + chance.below(length.min(most));
+        bytes.truncate((length - cut) as usize);
+        format!("{name}: the last {cut} of {length} bytes cut")
+    } else {
+        let flips = 1 + chance.below(8);
+        let start = chance.below(length);
+        for _ in 0..flips {
+            let at = (start + chance.below(64)).min(length - 1) as usize;
+            bytes[at] ^= 1 << chance.below(8);
+        }
+        format!("{name}: {flips} bits flipped about byte {start} of {length}")
+    };
+    fs::write(path, bytes).expect("a file");
+    said
+}
+
+#[test]
+fn damaged_bytes_are_refused_or_nothing_is_lost() {
+    let server = Setup::new()
+        .seed(SEED)
+        .config(CONFIG)
+        .shards(2)
+        .test_clock(NOW)
+        .start();
+    for from in (0..EFFECTS).step_by(500) {
+        let answer = server.post(BATCH, KEY, &checks(from, "first"));
+        assert_eq!(answer.status, 200, "{answer:?}");
+    }
+    assert_eq!(lost(&server), 0);
+    let whole = server.kill();
+    let (mut refused, mut recovered) = (0, 0);
+    for seed in 0..count("INTERLOCK_DAMAGES", COPIES) as u64 {
+        let setup = Setup::new().seed(SEED).config(CONFIG).test_clock(NOW);
+        copy(&whole.data().path(), &setup.data().path());
+        let said = damage(&setup.data().path(), &mut Chance(seed));
+        match setup.try_start() {
+            Ok(server) => {
+                assert_eq!(lost(&server), 0, "seed {seed}: {said}");
+                recovered += 1;
+            }
+            Err(ended) => {
+                let told = ended.stderr.join("\n");
+                assert!(
+                    matches!(ended.code, Some(6 | 7 | 9 | 10)),
+                    "seed {seed}: {said}: {ended:?}"
+                );
+                let (place, remedy) = (
+                    ["./data", "the log has lost"],
+                    ["put a copy", "right one back", "must be 32 bytes"],
+                );
+                let has = |any: &[&str]| any.iter().any(|it| told.contains(it));
+                assert!(has(&place) && has(&remedy), "seed {seed}: {said}: {told}");
+                refused += 1;
+            }
+        }
+    }
+    println!("{refused} copies refused, {recovered} recovered, nothing lost");
+    assert!(refused > 0 && recovered > 0, "{refused} and {recovered}");
+}

@@ -1,0 +1,181 @@
+//! The disk is full: refused before the write, and nothing acknowledged is lost.
+//!
+//! Here: a server on a small file system of its own (a tmpfs in a mount namespace that ends with the
+//! test), which somebody else's file fills. Not here: a write that fails in mid-commit (`recovery`),
+//! bytes that are wrong (`damage`).
+
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader};
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Setup, until};
+
+const SEED: &str = include_str!("../conformance/space.json");
+const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+const EFFECTS: &str = "/v1/coordination/effects";
+const DISK: &str = "160m";
+const CONFIG: &str = "[storage]\ndata_dir = \"./disk/data\"\nfree_bytes_min = 67_108_864\n";
+
+/// A small disk. Dropped, it is gone.
+struct Disk {
+    holder: Child,
+    setup: Setup,
+}
+
+impl Disk {
+    fn new() -> Self {
+        let setup = Setup::new().seed(SEED).config(CONFIG).shards(2);
+        let mount = format!(
+            "mkdir disk && mount -t tmpfs -o size={DISK} none disk && echo mounted && exec cat"
+        );
+        let mut holder = Command::new("unshare")
+            .args(["--user", "--map-root-user", "--mount", "bash", "-c", &mount])
+            .current_dir(setup.data().home())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .expect("unshare");
+        let out = holder.stdout.take().expect("the pipe was asked for");
+        let mut line = String::new();
+        BufReader::new(out).read_line(&mut line).expect("a line");
+        assert_eq!(
+            line, "mounted\n",
+            "no file system of its own can be mounted"
+        );
+        let setup = setup.clone().within(Self::inside(&holder, &setup));
+        Self { holder, setup }
+    }
+
+    /// The command that runs what follows it where the disk is.
+    fn inside(holder: &Child, setup: &Setup) -> Vec<OsString> {
+        let target = holder.id().to_string();
+        let enter = ["nsenter", "--target", &target, "--user", "--mount"];
+        let mut words: Vec<OsString> = enter.into_iter().map(OsString::from).collect();
+        words.extend(["bash", "-c", "cd \"$0\" && exec \"$@\""].map(OsString::from));
+        words.push(setup.data().home().into());
+        words
+    }
+
+    /// What a command says that runs where the disk is.
+    fn read(&self, script: &str) -> String {
+        let words = Self::inside(&self.holder, &self.setup);
+        let mut command = Command::new(&words[0]);
+        let output = command.args(&words[1..]).args(["bash", "-c", script]);
+        let output = output.output().expect("nsenter");
+        assert!(output.status.success(), "{script}: {output:?}");
+        String::from_utf8(output.stdout)
+            .expect("text")
+            .trim()
+            .to_owned()
+    }
+
+    fn free(&self) -> u64 {
+        self.read("df --output=avail --block-size=1 disk | tail -1")
+            .parse()
+            .expect("a number")
+    }
+
+    /// Somebody else's file leaves so many bytes.
+    fn leave(&self, bytes: u64) {
+        self.read("rm -f disk/other");
+        let take = self.free().saturating_sub(bytes);
+        if take > 0 {
+            self.read(&format!("fallocate --length {take} disk/other"));
+        }
+    }
+}
+
+impl Drop for Disk {
+    fn drop(&mut self) {
+        self.holder.kill().ok();
+        self.holder.wait().ok();
+    }
+}
+
+fn effect(number: u64) -> Value {
+    json!({"effect_key": format!("invoice-{number}"), "kind": "external_action"})
+}
+
+fn reserve(server: &Server, number: u64, once: &str) -> (u16, Value) {
+    let answer = server.post_once(EFFECTS, KEY, &format!("{once}-{number}"), &effect(number));
+    (answer.status, answer.json())
+}
+
+/// Everything acknowledged is there: nobody else gets it.
+fn all_there(server: &Server, effects: &[(u64, Value)], once: &str) {
+    for (number, reserved) in effects {
+        let (status, answer) = reserve(server, *number, once);
+        let done = answer["state"] == "done";
+        assert!(status == 409 || done, "invoice-{number}: {status} {answer}");
+        // Under its own key the first answer comes again.
+        let again = server.post_once(EFFECTS, KEY, &format!("first-{number}"), &effect(*number));
+        assert_eq!(again.json(), *reserved, "invoice-{number}");
+    }
+}
+
+#[test]
+fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
+    let disk = Disk::new();
+    let server = disk.setup.start();
+    let reserved: Vec<(u64, Value)> = (0..50)
+        .map(|number| {
+            let (status, answer) = reserve(&server, number, "first");
+            assert_eq!(status, 201, "{answer}");
+            (number, answer)
+        })
+        .collect();
+    disk.leave(40 << 20);
+    // Nearly full: nothing new, and it says so before it writes.
+    let mut number = 1_000;
+    let refused = until("a refusal", || {
+        number += 1;
+        let (status, answer) = reserve(&server, number, "first");
+        (status != 201).then_some((status, answer))
+    });
+    assert_eq!((refused.0, &refused.1["code"]), (503, &json!("capacity")));
+    // What is there can be settled, read and asked about.
+    let settle = |number: usize| {
+        let id = reserved[number].1["effect_id"].as_str().expect("an id");
+        let body = json!({"attempt": 1, "state": "done"});
+        let path = format!("{EFFECTS}/{id}/settle");
+        server.post_once(&path, KEY, &format!("settle-{number}"), &body)
+    };
+    for number in 0..10 {
+        assert_eq!(settle(number).status, 200, "{:?}", settle(number));
+    }
+    assert_eq!(server.get("/v1/suppressions", KEY).status, 200);
+    assert_eq!(server.get("/readyz", "").status, 200);
+    // Killed there, it starts there: the bound keeps room for it.
+    server.kill();
+    let server = disk.setup.start();
+    all_there(&server, &reserved, "nearly");
+    until("it looked at the disk", || {
+        let (status, answer) = reserve(&server, 2_000, "none");
+        (status == 503 && answer["code"] == "capacity").then_some(())
+    });
+    // Quite full, by what somebody else wrote: a start works once, and says what it gave up.
+    server.kill();
+    disk.leave(0);
+    let server = disk.setup.start();
+    let said = server.stdout().join("\n");
+    assert!(said.contains("given up for this start"), "{said}");
+    all_there(&server, &reserved, "full");
+    let (status, answer) = reserve(&server, 2_500, "none");
+    assert_eq!((status, &answer["code"]), (503, &json!("capacity")));
+    server.kill();
+    disk.leave(0);
+    let ended = disk.setup.start_refused();
+    assert_eq!(ended.code, Some(10), "{ended:?}");
+    assert!(ended.refusal().contains("No space left"), "{ended:?}");
+    // With room again everything acknowledged is there, and new things are taken.
+    disk.leave(u64::MAX);
+    let server = disk.setup.start();
+    all_there(&server, &reserved, "after");
+    let (status, answer) = until("room", || {
+        let (status, answer) = reserve(&server, 3_000, "room");
+        (status != 503).then_some((status, answer))
+    });
+    assert_eq!(status, 201, "{answer}");
+}
