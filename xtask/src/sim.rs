@@ -1,5 +1,8 @@
-//! The seeded simulation: runs the package `interlock-sim` with fresh or given seeds. The simulator
-//! prints each seed before its run starts and, when a run fails, the command that replays it.
+//! The seeded simulation: runs the package `interlock-sim` with fresh or given seeds, or replays a
+//! trace. The simulator prints each seed before its run starts and, when a run fails, the command
+//! that replays it and the few steps it comes to.
+
+use std::path::PathBuf;
 
 use clap::Args;
 
@@ -25,17 +28,35 @@ pub(crate) struct Options {
     /// Shards of the first process; without it by seed
     #[arg(long)]
     pub(crate) shards: Option<u32>,
+    /// What may go wrong: all, none, or some of crash, commit, start, clock, client with commas
+    #[arg(long, default_value = "all")]
+    pub(crate) faults: String,
+    /// Run the seeds that once found something before the others
+    #[arg(long)]
+    pub(crate) kept: bool,
+    /// Runs at once
+    #[arg(long, default_value_t = 1)]
+    pub(crate) jobs: usize,
+    /// Replay the steps of a file that a failure was written to
+    #[arg(long, value_name = "FILE")]
+    pub(crate) trace: Option<PathBuf>,
 }
 
 impl Options {
-    /// Fresh seeds, as the gate runs them.
+    /// The seeds that once found something and fresh ones, as the gate runs them, one on each core.
     pub(crate) fn fresh() -> Self {
         Self {
             machine: "all".to_owned(),
             seed: None,
-            seeds: 20,
-            steps: 100_000,
+            seeds: 100,
+            steps: 20_000,
             shards: None,
+            faults: "all".to_owned(),
+            kept: true,
+            jobs: std::thread::available_parallelism()
+                .map_or(1, usize::from)
+                .min(64),
+            trace: None,
         }
     }
 }
@@ -52,6 +73,11 @@ pub(crate) fn run(options: &Options) -> Outcome {
         format!("--seeds={}", options.seeds),
         format!("--steps={}", options.steps),
     ];
+    words.push(format!("--faults={}", options.faults));
+    words.push(format!("--jobs={}", options.jobs));
+    words.extend(options.kept.then(|| "--kept".to_owned()));
+    let trace = options.trace.as_ref();
+    words.extend(trace.map(|file| format!("--trace={}", file.display())));
     words.extend(options.seed.map(|seed| format!("--seed={seed}")));
     words.extend(options.shards.map(|shards| format!("--shards={shards}")));
     eprintln!("sim: commit {} {}", commit.trim(), words.join(" "));

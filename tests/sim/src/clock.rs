@@ -1,6 +1,8 @@
 //! Wall clocks that disagree: one for each shard, skewed, stepping back and forth, and one
 //! monotonic clock for all.
 //!
+//! They jump by hours, and rarely by years, while a process runs and while none does.
+//!
 //! A real node hands all shards one time; here they differ, so that only what travels with the
 //! messages can keep a decision from being earlier than its entities.
 
@@ -8,9 +10,11 @@ use interlock_actors::message::Monotonic;
 use interlock_domain::time::Timestamp;
 
 use crate::random::Random;
+use crate::swarm::Habits;
 
 /// The first instant of every run: 2026-01-01T00:00:00Z.
 const START_MS: i64 = 1_767_225_600_000;
+const HOUR_MS: i64 = 3_600_000;
 
 /// The clocks of a run.
 #[derive(Debug)]
@@ -19,18 +23,23 @@ pub struct Clocks {
     skews_ms: Vec<i64>,
     skew_max_ms: u64,
     jumps: bool,
+    years: bool,
+    /// The latest that `base_ms` ever was.
+    latest_ms: i64,
     mono: Monotonic,
 }
 
 impl Clocks {
-    /// Clocks for at most `shards` shards, no two of which differ by more than `skew_max_ms`.
+    /// Clocks for at most `shards` shards, with the habits of a run.
     #[must_use]
-    pub fn new(shards: usize, skew_max_ms: u64, jumps: bool) -> Self {
+    pub fn new(shards: usize, habits: &Habits) -> Self {
         Self {
             base_ms: START_MS,
             skews_ms: vec![0; shards],
-            skew_max_ms,
-            jumps,
+            skew_max_ms: habits.skew_max_ms,
+            jumps: habits.jumps,
+            years: habits.years,
+            latest_ms: START_MS,
             mono: Monotonic(1),
         }
     }
@@ -39,7 +48,7 @@ impl Clocks {
     pub fn pass(&mut self, random: &mut Random) {
         let nanoseconds = random.below(4_000_000);
         self.mono.0 += nanoseconds;
-        self.base_ms += i64::try_from(nanoseconds / 1_000_000).unwrap_or(0);
+        self.step(signed(nanoseconds / 1_000_000));
     }
 
     /// Somebody turns a clock.
@@ -49,19 +58,36 @@ impl Clocks {
             0..3 => {
                 let idle = random.range(1..=3_000);
                 self.mono.0 += idle * 1_000_000;
-                self.base_ms += i64::try_from(idle).unwrap_or(0);
+                self.step(signed(idle));
             }
-            3 if self.jumps => {
-                let hours = random.range(1..=20);
-                self.base_ms += i64::try_from(hours * 3_600_000).unwrap_or(0);
-            }
+            3 => self.jump(random),
             // One of them, forth or back.
             _ => {
                 let at = random.index(self.skews_ms.len());
                 let skew = random.below(self.skew_max_ms + 1);
-                self.skews_ms[at] = i64::try_from(skew).unwrap_or(0);
+                self.skews_ms[at] = signed(skew);
             }
         }
+    }
+
+    /// All wall clocks are set by hours forth or back, or by years; the monotonic one goes on.
+    pub fn jump(&mut self, random: &mut Random) {
+        if !self.jumps {
+            return;
+        }
+        if self.years && random.chance(10) {
+            let days = signed(random.range(300..=1_100));
+            self.step(if random.chance(500) { days } else { -days } * 24 * HOUR_MS);
+            return;
+        }
+        let hours = signed(random.range(1..=20));
+        // Back is the rarer: node time then stands still for hours.
+        self.step(if random.chance(800) { hours } else { -hours } * HOUR_MS);
+    }
+
+    fn step(&mut self, by_ms: i64) {
+        self.base_ms += by_ms;
+        self.latest_ms = self.latest_ms.max(self.base_ms);
     }
 
     /// What a shard's wall clock shows.
@@ -73,8 +99,7 @@ impl Clocks {
     /// No shard's wall clock has ever shown a later time.
     #[must_use]
     pub fn latest(&self) -> Timestamp {
-        let skew = i64::try_from(self.skew_max_ms).unwrap_or(i64::MAX);
-        Timestamp(self.base_ms + skew)
+        Timestamp(self.latest_ms + signed(self.skew_max_ms))
     }
 
     /// The monotonic clock.
@@ -82,4 +107,8 @@ impl Clocks {
     pub const fn mono(&self) -> Monotonic {
         self.mono
     }
+}
+
+fn signed(number: u64) -> i64 {
+    i64::try_from(number).expect("a bounded number")
 }

@@ -50,6 +50,8 @@ pub struct Report {
     pub faults: u64,
     /// Commits that failed and were in the log all the same.
     pub landed_unknown: u64,
+    /// Commits that landed and of which nobody was told.
+    pub silent: u64,
     /// Ends of the process.
     pub crashes: u64,
     /// Starts that failed.
@@ -107,7 +109,7 @@ impl Report {
 impl Report {
     /// Everything that is counted, with its name.
     #[must_use]
-    pub const fn events(&self) -> [(&'static str, u64); 20] {
+    pub const fn events(&self) -> [(&'static str, u64); 21] {
         [
             ("steps", self.steps),
             ("commits", self.commits),
@@ -127,6 +129,7 @@ impl Report {
             ("crashes", self.crashes),
             ("in a commit", self.faults),
             ("landed unknown", self.landed_unknown),
+            ("landed silently", self.silent),
             ("failed starts", self.failed_starts),
             ("rests", self.rests),
         ]
@@ -152,6 +155,7 @@ impl Report {
         self.crashes += other.crashes;
         self.faults += other.faults;
         self.landed_unknown += other.landed_unknown;
+        self.silent += other.silent;
         self.failed_starts += other.failed_starts;
         self.rests += other.rests;
         for (case, count) in &other.seen {

@@ -4,6 +4,10 @@
 //! A run in which everything happens hides what happens only when something does not (no
 //! truncation, no sweeps, one hot entity), so each seed turns habits off and others up.
 
+use std::collections::BTreeSet;
+use std::fmt;
+use std::str::FromStr;
+
 use crate::random::Random;
 
 /// What a step does.
@@ -35,10 +39,46 @@ pub enum Step {
     Crash,
     /// The next commit fails.
     Fault,
+    /// Everything comes to rest and is compared.
+    Rest,
 }
 
 impl Step {
-    /// All steps with their usual weight and whether a seed may turn them off.
+    /// Every step and its name in a trace.
+    pub const NAMES: [(Self, &'static str); 14] = [
+        (Self::Submit, "submit"),
+        (Self::Deliver, "deliver"),
+        (Self::Turn, "turn"),
+        (Self::Commit, "commit"),
+        (Self::Keep, "keep"),
+        (Self::Truncate, "truncate"),
+        (Self::Clock, "clock"),
+        (Self::Sweep, "sweep"),
+        (Self::SweepAll, "sweep-all"),
+        (Self::Policy, "policy"),
+        (Self::Leave, "leave"),
+        (Self::Crash, "crash"),
+        (Self::Fault, "fault"),
+        (Self::Rest, "rest"),
+    ];
+
+    /// Its name in a trace.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        let mut names = Self::NAMES.iter();
+        let found = names.find(|(step, _)| *step == self);
+        found.expect("every step has a name").1
+    }
+
+    /// The step of a name.
+    #[must_use]
+    pub fn of(name: &str) -> Option<Self> {
+        let mut names = Self::NAMES.iter();
+        names.find(|(_, its)| *its == name).map(|(step, _)| *step)
+    }
+
+    /// What a seed draws from: all but the moments of rest, with their usual weight and
+    /// whether a seed may turn them off.
     const ALL: [(Self, u64, bool); 13] = [
         (Self::Submit, 1_200, false),
         (Self::Deliver, 3_000, false),
@@ -54,6 +94,91 @@ impl Step {
         (Self::Crash, 5, true),
         (Self::Fault, 3, true),
     ];
+}
+
+/// A kind of fault that a run may have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weather {
+    /// The process dies between any two steps.
+    Crash,
+    /// A commit is refused, or is found after the end of the process, or is not, or is torn, or
+    /// lasts although nobody is told.
+    Commit,
+    /// Reads and acquisitions fail while a process starts.
+    Start,
+    /// Wall clocks disagree and are turned, by hours and now and then by years.
+    Clock,
+    /// Clients go away, or give a short deadline.
+    Client,
+}
+
+impl Weather {
+    /// Each kind with its name on the command line.
+    pub const NAMES: [(Self, &'static str); 5] = [
+        (Self::Crash, "crash"),
+        (Self::Commit, "commit"),
+        (Self::Start, "start"),
+        (Self::Clock, "clock"),
+        (Self::Client, "client"),
+    ];
+}
+
+/// Which kinds of fault a run may have.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Faults(BTreeSet<Weather>);
+
+impl Faults {
+    /// Every kind.
+    #[must_use]
+    pub fn all() -> Self {
+        Self(Weather::NAMES.iter().map(|(kind, _)| *kind).collect())
+    }
+
+    /// May a run have these?
+    #[must_use]
+    pub fn has(&self, kind: Weather) -> bool {
+        self.0.contains(&kind)
+    }
+}
+
+impl FromStr for Faults {
+    type Err = String;
+
+    /// `all`, `none`, or names with commas between them.
+    fn from_str(list: &str) -> Result<Self, String> {
+        match list {
+            "all" => return Ok(Self::all()),
+            "none" => return Ok(Self(BTreeSet::new())),
+            _ => {}
+        }
+        let kind = |name: &str| {
+            let mut names = Weather::NAMES.iter();
+            let found = names.find(|(_, its)| *its == name);
+            found.map(|(kind, _)| *kind).ok_or_else(|| {
+                let known: Vec<&str> = Weather::NAMES.iter().map(|(_, name)| *name).collect();
+                format!(
+                    "{name} is no kind of fault: all, none, {}",
+                    known.join(", ")
+                )
+            })
+        };
+        list.split(',')
+            .map(kind)
+            .collect::<Result<_, _>>()
+            .map(Self)
+    }
+}
+
+impl fmt::Display for Faults {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if *self == Self::all() {
+            return f.write_str("all");
+        }
+        let names = Weather::NAMES.iter().filter(|(kind, _)| self.has(*kind));
+        let names: Vec<&str> = names.map(|(_, name)| *name).collect();
+        f.write_str(if names.is_empty() { "none" } else { "" })?;
+        f.write_str(&names.join(","))
+    }
 }
 
 /// The habits of one run.
@@ -78,6 +203,10 @@ pub struct Habits {
     pub skew_max_ms: u64,
     /// May a clock jump by hours?
     pub jumps: bool,
+    /// May it jump by years?
+    pub years: bool,
+    /// Turns of a shard between two audits.
+    pub audit_every: u64,
     /// Time between two rounds of snapshots.
     pub snapshot_interval_ms: u64,
     /// Steps between two moments of rest.
@@ -112,9 +241,42 @@ impl Habits {
             sweep_max: random.pick(&[1, 10, 1_000]),
             skew_max_ms: random.pick(&[0, 40, 1_500, 100_000]),
             jumps: random.chance(500),
+            years: random.chance(100),
+            audit_every: random.pick(&[1, 8, 64]),
             snapshot_interval_ms: random.pick(&[0, 20, 1_000]),
             rest_every: random.pick(&[400, 1_500, 4_000]),
             start_faults: random.pick(&[0, 0, 20_000]),
+        }
+    }
+
+    /// The same habits with no other kinds of fault than these.
+    #[must_use]
+    pub fn with(mut self, faults: &Faults) -> Self {
+        if !faults.has(Weather::Crash) {
+            self.turn_off(Step::Crash);
+        }
+        if !faults.has(Weather::Commit) {
+            self.turn_off(Step::Fault);
+        }
+        if !faults.has(Weather::Start) {
+            self.start_faults = 0;
+        }
+        if !faults.has(Weather::Clock) {
+            (self.jumps, self.years) = (false, false);
+            self.skew_max_ms = 0;
+        }
+        if !faults.has(Weather::Client) {
+            self.turn_off(Step::Leave);
+            self.short_deadline = 0;
+        }
+        self
+    }
+
+    fn turn_off(&mut self, off: Step) {
+        for (&(step, ..), weight) in Step::ALL.iter().zip(&mut self.weights) {
+            if step == off {
+                *weight = 0;
+            }
         }
     }
 

@@ -2,13 +2,16 @@
 //!
 //! Here: the state of a run and its steps. In `world/`: what goes through the node (`flow`), the
 //! process's ends and starts (`life`), and moments of rest at which memory, log and model must
-//! agree (`rest`). One thread, one random source: the same seed is the same run.
+//! agree (`rest`). One thread, and each step draws from a seed of its own (`trace`): the same seed is
+//! the same run, and a run without some of its steps is a run too.
 
 mod flow;
 mod life;
 mod rest;
 
-use std::collections::{BTreeMap, VecDeque};
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -26,23 +29,22 @@ use crate::node::{From, Node};
 use crate::random::Random;
 use crate::report::Report;
 use crate::sink::{Left, Pile, Told};
-use crate::swarm::{Habits, Step};
+use crate::swarm::{Faults, Habits, Step};
 use crate::tap::Tap;
+use crate::trace::{Choice, Choices};
 use crate::tracker::Tracker;
 
 /// Most shards a node has.
 pub const SHARDS_MAX: u16 = 5;
-/// Steps between two audits.
-const AUDIT_EVERY: u64 = 64;
 /// Notices that may wait for their reader: all of a commit.
 const NOTICES: usize = 4_096;
 /// Steps between two lines of progress.
 const PROGRESS_EVERY: u64 = 250_000;
-/// Steps kept for the report of a violation.
-const RECENT: usize = 40;
+/// Named instead of an invariant when something panicked.
+pub const PANICKED: &str = "panic";
 
 /// What a run is made of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Options {
     /// The seed.
     pub seed: u64,
@@ -50,6 +52,17 @@ pub struct Options {
     pub steps: u64,
     /// Shards of the first process; later ones have a number of their own.
     pub shards: u16,
+    /// What may go wrong.
+    pub faults: Faults,
+}
+
+/// How the next commit goes wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Ending {
+    /// The disk fails.
+    Disk(Fault),
+    /// It lasts, and the process dies before anybody is told.
+    Silent,
 }
 
 /// See the module.
@@ -77,10 +90,9 @@ pub struct World<M: SimMachine> {
     looking: BTreeMap<Ticket, Looking<M>>,
     next_ticket: Ticket,
     next_request: u64,
-    fault: Option<Fault>,
-    step: u64,
-    next_rest: u64,
-    recent: VecDeque<Step>,
+    ending: Option<Ending>,
+    turns: u64,
+    choice: usize,
     report: Report,
 }
 
@@ -95,23 +107,48 @@ struct Looking<M: SimMachine> {
 /// Runs one seed; tells the progress now and then.
 ///
 /// # Errors
-/// The violation, with the step it was seen at and the steps before it.
+/// The violation, with the number of the step it was seen at.
 pub fn run<M: SimMachine>(
-    options: Options,
+    options: &Options,
+    progress: &mut dyn FnMut(&Report),
+) -> Result<Report, Failure> {
+    follow::<M>(options, Choices::new(options), progress)
+}
+
+/// Runs these steps on what the seed makes.
+///
+/// # Errors
+/// As [`run`].
+pub fn follow<M: SimMachine>(
+    options: &Options,
+    choices: impl IntoIterator<Item = Choice>,
     progress: &mut dyn FnMut(&Report),
 ) -> Result<Report, Failure> {
     let mut world = World::<M>::new(options);
-    match world.all_steps(progress) {
-        Ok(()) => {
+    let steps = AssertUnwindSafe(|| world.all_steps(choices, progress));
+    let violation = match catch_unwind(steps) {
+        Ok(Ok(())) => {
             world.report.seen = world.model.seen();
-            Ok(world.report)
+            return Ok(world.report);
         }
-        Err(violation) => Err(Failure {
-            violation,
-            step: world.step,
-            recent: world.recent.into_iter().collect(),
-        }),
-    }
+        Ok(Err(violation)) => violation,
+        Err(payload) => Violation {
+            invariant: PANICKED,
+            seen: said(&*payload),
+        },
+    };
+    Err(Failure {
+        violation,
+        step: world.report.steps,
+        choice: world.choice,
+    })
+}
+
+/// What a panic said.
+fn said(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<&str>().map(ToString::to_string);
+    text.or_else(|| payload.downcast_ref::<String>().cloned())
+        .unwrap_or_else(|| "something that is no text".to_owned())
 }
 
 /// A run that went wrong.
@@ -119,16 +156,16 @@ pub fn run<M: SimMachine>(
 pub struct Failure {
     /// What was seen.
     pub violation: Violation,
-    /// At which step.
+    /// At which step, moments of rest not counted.
     pub step: u64,
-    /// The steps before it.
-    pub recent: Vec<Step>,
+    /// At which of the run's choices, from 0; those after it were not made.
+    pub choice: usize,
 }
 
 impl<M: SimMachine> World<M> {
-    fn new(options: Options) -> Self {
+    fn new(options: &Options) -> Self {
         let mut random = Random::new(options.seed);
-        let habits = Habits::new(&mut random.fork());
+        let habits = Habits::new(&mut random.fork()).with(&options.faults);
         let mut asks = random.fork();
         let mut schedule = random.fork();
         let mut model = M::Model::new(&mut random.fork());
@@ -142,7 +179,7 @@ impl<M: SimMachine> World<M> {
         let tap = Arc::new(Tap::new(Arc::new(disk.clone())));
         let notices = Notices::new(NOTICES);
         let noticed = notices.subscribe();
-        let clocks = Clocks::new(usize::from(SHARDS_MAX), habits.skew_max_ms, habits.jumps);
+        let clocks = Clocks::new(usize::from(SHARDS_MAX), &habits);
         let node = life::start(
             &life::Start {
                 tap: &tap,
@@ -156,7 +193,7 @@ impl<M: SimMachine> World<M> {
         )
         .expect("an empty log is an empty memory");
         Self {
-            options,
+            options: options.clone(),
             clocks,
             habits,
             schedule,
@@ -176,42 +213,35 @@ impl<M: SimMachine> World<M> {
             looking: BTreeMap::new(),
             next_ticket: 1,
             next_request: 1,
-            fault: None,
-            step: 0,
-            next_rest: 0,
-            recent: VecDeque::with_capacity(RECENT),
+            ending: None,
+            turns: 0,
+            choice: 0,
             report: Report::default(),
         }
     }
 
-    fn all_steps(&mut self, progress: &mut dyn FnMut(&Report)) -> Result<(), Violation> {
-        self.next_rest = self.rest_after();
-        while self.step < self.options.steps {
-            self.step += 1;
-            let step = self.habits.step(&mut self.schedule);
-            if self.recent.len() == RECENT {
-                self.recent.pop_front();
+    fn all_steps(
+        &mut self,
+        choices: impl IntoIterator<Item = Choice>,
+        progress: &mut dyn FnMut(&Report),
+    ) -> Result<(), Violation> {
+        for (number, Choice { step, draw }) in choices.into_iter().enumerate() {
+            self.choice = number;
+            let mut random = Random::new(draw);
+            self.asks = random.fork();
+            self.schedule = random;
+            if step == Step::Rest {
+                self.rest()?;
+                continue;
             }
-            self.recent.push_back(step);
             self.report.step(step);
             self.clocks.pass(&mut self.schedule);
             self.one_step(step)?;
-            if self.step.is_multiple_of(AUDIT_EVERY) {
-                audit(&self.node)?;
-            }
-            if self.step.is_multiple_of(PROGRESS_EVERY) {
+            if self.report.steps.is_multiple_of(PROGRESS_EVERY) {
                 progress(&self.report);
             }
-            if self.step >= self.next_rest {
-                self.rest()?;
-                self.next_rest = self.rest_after();
-            }
         }
-        self.rest()
-    }
-
-    fn rest_after(&mut self) -> u64 {
-        self.step + self.schedule.range(1..=self.habits.rest_every)
+        Ok(())
     }
 
     fn one_step(&mut self, step: Step) -> Result<(), Violation> {
@@ -223,6 +253,10 @@ impl<M: SimMachine> World<M> {
             Step::Turn => {
                 let shard = self.node.busy_shard(&mut self.schedule);
                 self.turn(shard)?;
+                self.turns += 1;
+                if self.turns.is_multiple_of(self.habits.audit_every) {
+                    audit(&self.node)?;
+                }
             }
             Step::Commit => self.commit()?,
             Step::Keep => self.keep(),
@@ -240,9 +274,16 @@ impl<M: SimMachine> World<M> {
             Step::Leave => self.tracker.leave(&mut self.schedule),
             Step::Crash => self.crash(None)?,
             Step::Fault => {
-                let faults = [Fault::Full, Fault::Landed, Fault::Lost, Fault::Torn];
-                self.fault = Some(self.schedule.pick(&faults));
+                let endings = [
+                    Ending::Disk(Fault::Full),
+                    Ending::Disk(Fault::Landed),
+                    Ending::Disk(Fault::Lost),
+                    Ending::Disk(Fault::Torn),
+                    Ending::Silent,
+                ];
+                self.ending = Some(self.schedule.pick(&endings));
             }
+            Step::Rest => self.rest()?,
         }
         let early = self.answers.take();
         if early.is_empty() {

@@ -2,14 +2,17 @@
 //! finds is kept as steps of its own (`snapshots`): a seed means another run after each change here.
 
 use interlock_domain::contact::Contact;
+use interlock_domain::machine::Machine as _;
 use interlock_sim::contact::CASES;
 use interlock_sim::counters::{Counters, quiet_deliberate_panics};
 use interlock_sim::machine::SimMachine;
 use interlock_sim::report::Report;
+use interlock_sim::seeds::KEPT;
+use interlock_sim::swarm::Faults;
 use interlock_sim::world::{Options, run};
 
 fn runs<M: SimMachine>(options: Options) -> Report {
-    match run::<M>(options, &mut |_| ()) {
+    match run::<M>(&options, &mut |_| ()) {
         Ok(report) => report,
         Err(failure) => panic!("{options:?}: {failure:?}"),
     }
@@ -20,7 +23,45 @@ fn options(seed: u64, steps: u64, shards: u16) -> Options {
         seed,
         steps,
         shards,
+        faults: Faults::all(),
     }
+}
+
+#[test]
+fn seeds_that_once_found_something_are_fine() {
+    quiet_deliberate_panics();
+    for kept in KEPT {
+        let report = match kept.machine {
+            Counters::NAME => runs::<Counters>(kept.options()),
+            Contact::NAME => runs::<Contact>(kept.options()),
+            other => panic!("{other} is no machine: {kept:?}"),
+        };
+        assert!(report.answers > 0, "{kept:?} asked nothing");
+    }
+}
+
+/// No fault happens that a run does not have.
+#[test]
+fn a_run_has_no_other_faults_than_it_is_given() {
+    quiet_deliberate_panics();
+    let counts = |faults: &str| {
+        let faults: Faults = faults.parse().expect("a list of faults");
+        let mut sum = Report::default();
+        for seed in 1..=12 {
+            let options = Options {
+                faults: faults.clone(),
+                ..options(seed, 4_000, 3)
+            };
+            sum.add(&runs::<Counters>(options));
+        }
+        [sum.crashes, sum.faults, sum.failed_starts, sum.gone].map(|count| count > 0)
+    };
+    assert_eq!(counts("none"), [false; 4]);
+    assert_eq!(counts("client"), [false, false, false, true]);
+    assert_eq!(counts("crash"), [true, false, false, false]);
+    assert_eq!(counts("commit"), [true, true, false, false]);
+    assert_eq!(counts("crash,start"), [true, false, true, false]);
+    assert!("thunder".parse::<Faults>().is_err());
 }
 
 #[test]

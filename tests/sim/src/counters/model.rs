@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 use interlock_actors::message::Answer;
 use interlock_actors::record::Change;
 use interlock_domain::key::{EntityKey, Kind, SpaceId};
-use interlock_domain::machine::Undecided;
+use interlock_domain::machine::{Machine, Undecided};
 use interlock_domain::time::Timestamp;
 use interlock_storage::{Group, Sequence};
 
 use super::ask::Clients;
-use super::{Act, Command, Counters, Entity, Note, Noted, Policy, RECEIPT_KEPT_MS, Reply, Values};
+use super::{Act, Command, Entity, Event, Note, Noted, Policy, RECEIPT_KEPT_MS, Reply, Values};
 use crate::machine::{Ask, Memory, Model, Ticket, Violation, Written, violated};
 use crate::random::Random;
 use crate::timeline::Timeline;
@@ -52,7 +52,34 @@ pub struct CountersModel {
     records: u64,
 }
 
-impl Model<Counters> for CountersModel {
+/// A machine whose words are those of counters.
+pub(super) trait Alike:
+    Machine<
+        Entity = Entity,
+        Command = Command,
+        Event = Event,
+        Reply = Reply,
+        Note = Note,
+        Notice = Ticket,
+        Policy = Policy,
+    >
+{
+}
+
+impl<M> Alike for M where
+    M: Machine<
+            Entity = Entity,
+            Command = Command,
+            Event = Event,
+            Reply = Reply,
+            Note = Note,
+            Notice = Ticket,
+            Policy = Policy,
+        >
+{
+}
+
+impl<M: Alike> Model<M> for CountersModel {
     fn new(random: &mut Random) -> Self {
         let clients = Clients::new(random);
         let pairs = clients.places.iter().flat_map(|place| {
@@ -101,7 +128,7 @@ impl Model<Counters> for CountersModel {
         Some(note.ticket)
     }
 
-    fn written(&mut self, record: &Written<Counters>) -> Result<(), Violation> {
+    fn written(&mut self, record: &Written<M>) -> Result<(), Violation> {
         self.records = record.number;
         match &record.note {
             Some(note) => self.decided(record, note),
@@ -177,7 +204,7 @@ impl Model<Counters> for CountersModel {
 
 impl CountersModel {
     /// A decision is in the log: is it what must come of the command?
-    fn decided(&mut self, record: &Written<Counters>, note: &Note) -> Result<(), Violation> {
+    fn decided<M: Alike>(&mut self, record: &Written<M>, note: &Note) -> Result<(), Violation> {
         let Some(asked) = self.asked.get_mut(&note.ticket) else {
             return violated("C6", format!("nobody asked for {note:?}"));
         };
@@ -239,9 +266,9 @@ impl CountersModel {
         Ok(())
     }
 
-    fn keep(
+    fn keep<M: Alike>(
         &mut self,
-        record: &Written<Counters>,
+        record: &Written<M>,
         command: &Command,
         values: Values,
     ) -> Result<(), Violation> {
@@ -269,7 +296,7 @@ impl CountersModel {
     }
 
     /// A sweep changed something: was it due?
-    fn swept(&mut self, record: &Written<Counters>) -> Result<(), Violation> {
+    fn swept<M: Alike>(&mut self, record: &Written<M>) -> Result<(), Violation> {
         for entry in &record.entries {
             let due = match (entry.change, entry.key.kind) {
                 (Change::Purged, Kind::Receipt) => {
@@ -289,7 +316,7 @@ impl CountersModel {
                     let of = pairs.find(|pair| [pair.left, pair.right].contains(&entry.key));
                     of.is_some_and(|pair| *self.pairs[&(record.space, pair.number)].last() == 0)
                 }
-                (Change::Event, _) => entry.event == Some(super::Event::Aged),
+                (Change::Event, _) => entry.event == Some(Event::Aged),
                 (Change::Created, _) => false,
             };
             if !due {

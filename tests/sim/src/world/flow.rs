@@ -11,7 +11,7 @@ use interlock_domain::time::Timestamp;
 use interlock_storage::{Commit, Log};
 use tokio::sync::broadcast::error::TryRecvError;
 
-use super::{Looking, World};
+use super::{Ending, Looking, World};
 use crate::machine::{Ask, Model, SimMachine, Ticket, Violation, violated};
 use crate::node::From;
 use crate::sink::Client;
@@ -175,11 +175,12 @@ impl<M: SimMachine> World<M> {
     /// The committer writes this many frames.
     pub(super) fn commit_frames(&mut self, count: usize) -> Result<(), Violation> {
         let frames: Vec<Frame<M>> = self.node.frames.drain(..count).collect();
-        if let Some(fault) = self.fault
-            && !frames.iter().all(Frame::writes_nothing)
-        {
+        let mut ending = None;
+        if !frames.iter().all(Frame::writes_nothing) {
+            ending = self.ending.take();
+        }
+        if let Some(Ending::Disk(fault)) = ending {
             self.disk.script(fault);
-            self.fault = None;
         }
         let result = self.node.committer.commit(frames, self.clocks.mono());
         let mut uncertain = None;
@@ -190,6 +191,9 @@ impl<M: SimMachine> World<M> {
                 uncertain = Some(commit);
             }
         }
+        if ending == Some(Ending::Silent) {
+            return self.dies_silently();
+        }
         self.announce()?;
         self.release(result.is_err())?;
         if result.is_ok() {
@@ -197,6 +201,14 @@ impl<M: SimMachine> World<M> {
         }
         self.report.faults += 1;
         self.crash(uncertain)
+    }
+
+    /// The process dies after the sync and before anything of the commit has left.
+    fn dies_silently(&mut self) -> Result<(), Violation> {
+        self.report.silent += 1;
+        drop(self.answers.take());
+        while self.noticed.try_recv().is_ok() {}
+        self.crash(None)
     }
 
     /// A commit is in the log: the journal and the model learn what it holds.

@@ -18,7 +18,7 @@ use crate::journal::Journal;
 use crate::machine::{Memory, REFUSED, SimMachine, Violation, violated};
 use crate::node::Node;
 use crate::random::Random;
-use crate::swarm::Habits;
+use crate::swarm::{Habits, Weather};
 use crate::tap::Tap;
 
 /// Starts in a row that may fail.
@@ -135,7 +135,7 @@ impl<M: SimMachine> World<M> {
         self.tracker.crashed();
         self.looking.clear();
         self.told.clear();
-        self.fault = None;
+        self.ending = None;
         self.start_again()
     }
 
@@ -160,6 +160,9 @@ impl<M: SimMachine> World<M> {
                 shards: u16::try_from(shards).expect("a few shards"),
             };
             self.disk.set_plan(plan);
+            if self.options.faults.has(Weather::Clock) && self.schedule.chance(100) {
+                self.clocks.jump(&mut self.schedule);
+            }
             let started = start(&options, &self.journal, &mut self.schedule);
             self.disk.set_plan(FaultPlan::calm(0));
             match started {

@@ -1,0 +1,60 @@
+//! Seeds that once found something; every gate runs them before fresh ones.
+//!
+//! A seed's course changes with the simulator and with what clients ask, so none of these need find
+//! again what it found. They stay all the same: they cost little, and each was bad luck once.
+
+use crate::swarm::Faults;
+use crate::world::Options;
+
+/// A seed that found something.
+#[derive(Clone, Copy, Debug)]
+pub struct Kept {
+    /// The machine's name.
+    pub machine: &'static str,
+    /// The seed.
+    pub seed: u64,
+    /// Steps of its run.
+    pub steps: u64,
+    /// Shards of the first process.
+    pub shards: u16,
+    /// What it found.
+    pub found: &'static str,
+}
+
+impl Kept {
+    /// The run, with every kind of fault.
+    #[must_use]
+    pub fn options(&self) -> Options {
+        Options {
+            seed: self.seed,
+            steps: self.steps,
+            shards: self.shards,
+            faults: Faults::all(),
+        }
+    }
+}
+
+/// See the module.
+pub const KEPT: [Kept; 3] = [
+    Kept {
+        machine: "counters",
+        seed: 11,
+        steps: 5_000,
+        shards: 2,
+        found: "a snapshot whose listed keys were all gone never ended",
+    },
+    Kept {
+        machine: "counters",
+        seed: 1_012,
+        steps: 7_000,
+        shards: 3,
+        found: "a snapshot was older than a change it held",
+    },
+    Kept {
+        machine: "counters",
+        seed: 1_214,
+        steps: 5_000,
+        shards: 5,
+        found: "a snapshot whose listed keys were all gone never ended",
+    },
+];
