@@ -51,3 +51,27 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 pub(crate) fn count(variable: &str, usual: usize) -> usize {
     std::env::var(variable).map_or(usual, |text| text.parse().expect("a number"))
 }
+
+/// A time until which something goes on.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Until(Instant);
+
+impl Until {
+    /// So long from now.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test is outside the server and measures by the machine's clock"
+    )]
+    pub(crate) fn after(duration: Duration) -> Self {
+        Self(Instant::now() + duration)
+    }
+
+    /// Is it over?
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the test is outside the server and measures by the machine's clock"
+    )]
+    pub(crate) fn is_over(self) -> bool {
+        Instant::now() >= self.0
+    }
+}

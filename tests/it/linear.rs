@@ -3,9 +3,12 @@
 //!
 //! Here: threads that claim, release, lock and check one customer, one object or one task at once,
 //! at several shard counts, so that the claim and the check are decided on different shards; each
-//! history goes to the checker in `linear/checker`. Not here: crashes (`kills`).
+//! history goes to the model in `linear/checker`. Not here: the same with kills (`crashes`).
 
-mod checker;
+pub(crate) mod budget;
+pub(crate) mod checker;
+pub(crate) mod effects;
+pub(crate) mod search;
 
 use std::sync::Barrier;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -23,6 +26,8 @@ const CLAIMS: &str = "/v1/coordination/claims";
 const THREADS: usize = 6;
 const OPS: usize = 6;
 const ROUNDS: usize = 60;
+/// How often a call is made that is not decided in time.
+const ASKED_MAX: usize = 10;
 
 /// What is raced for.
 #[derive(Clone, Copy, Debug)]
@@ -75,7 +80,7 @@ fn at(shards: u16) {
                     Seen::Free => allowed += 1,
                     Seen::StoppedBy { .. } => stopped += 1,
                     Seen::HeldBy { .. } => refused += 1,
-                    Seen::Taken { .. } | Seen::Released | Seen::Stale => {}
+                    Seen::Taken { .. } | Seen::Released | Seen::Stale | Seen::Nothing => {}
                 }
             }
         }
@@ -149,11 +154,17 @@ impl Client<'_> {
         let once = format!("{prize:?} {round} {holder} {asked}");
         let once = keyed.then_some(once.as_str());
         let request = post(path, KEY, once, &body.to_string());
-        let called = self.clock.fetch_add(1, Ordering::SeqCst);
-        let (status, text) = self.connection.ask(&request).expect("an answer");
-        let answered = self.clock.fetch_add(1, Ordering::SeqCst);
-        let answer = serde_json::from_str(&text).expect("JSON");
-        (called, answered, status, answer)
+        // 503 says that nothing was recorded: such a call did not happen, and is made again.
+        for _ in 0..ASKED_MAX {
+            let called = self.clock.fetch_add(1, Ordering::SeqCst);
+            let (status, text) = self.connection.ask(&request).expect("an answer");
+            let answered = self.clock.fetch_add(1, Ordering::SeqCst);
+            if status != 503 {
+                let answer = serde_json::from_str(&text).expect("JSON");
+                return (called, answered, status, answer);
+            }
+        }
+        panic!("not decided in time: {body}");
     }
 
     fn event(&self, (called, answered): (u64, u64), call: Call, seen: Seen) -> Event {

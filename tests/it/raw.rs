@@ -17,16 +17,21 @@ pub(crate) struct Connection {
 impl Connection {
     /// Connects to a server's URL.
     pub(crate) fn new(url: &str) -> Self {
+        Self::try_new(url).expect("the server listens")
+    }
+
+    /// Connects, if the server listens.
+    pub(crate) fn try_new(url: &str) -> Option<Self> {
         let address = url.strip_prefix("http://").expect("a server in the clear");
-        let stream = TcpStream::connect(address).expect("the server listens");
+        let stream = TcpStream::connect(address).ok()?;
         stream.set_nodelay(true).expect("a socket option");
         stream
             .set_read_timeout(Some(PATIENCE))
             .expect("a socket option");
-        Self {
+        Some(Self {
             stream,
             buffer: vec![0; 64 * 1024],
-        }
+        })
     }
 
     /// Sends a request and reads the status and body of its answer; an error when the server went

@@ -49,15 +49,30 @@ enum Part {
     Damage(Times),
     /// Stop a server for so many seconds under load
     Stop(Times),
+    /// Judge what clients see of a server that is killed again and again
+    Linear(Bound),
 }
 
 /// Runs the part.
 pub(crate) fn run(options: &Options) -> Outcome {
     match options.part {
         Part::Sim(bound) => simulate(bound),
-        Part::Kills(times) => test("kills::kills_under_load", "INTERLOCK_KILLS", times),
-        Part::Damage(times) => test("damage::damaged_bytes", "INTERLOCK_DAMAGES", times),
-        Part::Stop(times) => test("clocks::a_server_that_stands", "INTERLOCK_STOP_S", times),
+        Part::Kills(times) => test(
+            "kills::kills_under_load",
+            "INTERLOCK_KILLS",
+            times.times.into(),
+        ),
+        Part::Damage(times) => test(
+            "damage::damaged_bytes",
+            "INTERLOCK_DAMAGES",
+            times.times.into(),
+        ),
+        Part::Stop(times) => test(
+            "clocks::a_server_that_stands",
+            "INTERLOCK_STOP_S",
+            times.times.into(),
+        ),
+        Part::Linear(bound) => test("crashes::", "INTERLOCK_LINEAR_S", bound.minutes * 60),
     }
 }
 
@@ -75,7 +90,7 @@ fn simulate(bound: Bound) -> Outcome {
 }
 
 /// One of the end-to-end tests, with another number than the gate gives it. It prints its own figures.
-fn test(name: &str, variable: &str, times: Times) -> Outcome {
+fn test(name: &str, variable: &str, number: u64) -> Outcome {
     setup::run()?;
     let words = [
         "test",
@@ -86,5 +101,5 @@ fn test(name: &str, variable: &str, times: Times) -> Outcome {
     ];
     let mut test = shell::cargo(words);
     test.args(["--test", "it", "--", name, "--nocapture"]);
-    shell::run(test.env(variable, times.times.to_string()))
+    shell::run(test.env(variable, number.to_string()))
 }
