@@ -18,6 +18,8 @@ mod declarations;
 #[cfg(test)]
 mod documented;
 #[cfg(test)]
+mod doors;
+#[cfg(test)]
 mod effects;
 #[cfg(test)]
 mod facts;
