@@ -2,6 +2,7 @@
 //! ownership (`own`).
 
 mod own;
+mod paid;
 
 use std::collections::BTreeMap;
 
@@ -14,12 +15,14 @@ use interlock_domain::contact::directory::Target;
 use interlock_domain::contact::name::{
     AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
 };
+use interlock_domain::contact::text::Text;
 use interlock_domain::ids::Id;
 use interlock_domain::key::{KeyHash, Kind, SpaceId};
 use interlock_domain::time::Timestamp;
 use interlock_storage::PARTITIONS_PER_GROUP;
 use xxhash_rust::xxh3::xxh3_128;
 
+use super::paid::EFFECTS_DRAW_ON;
 use super::rules::{GATEWAY, Hours, INTENTS, REASONS, Rules};
 use crate::keys::{key_in, space};
 use crate::random::Random;
@@ -44,6 +47,7 @@ struct Place {
     /// Decisions seen of late, with customer and purpose.
     decisions: Vec<(Id, KeyHash, PurposeId)>,
     ids: own::Ids,
+    known: paid::Known,
 }
 
 /// Everybody who asks.
@@ -54,6 +58,8 @@ pub(super) struct Clients {
     bodies: [u64; 12],
     keyed: u64,
     hot: u64,
+    /// Chance of something about paid operations or shadow runs, in a thousand.
+    paid: u64,
 }
 
 /// How attempts end; failed ones go on, so they are the more.
@@ -90,6 +96,7 @@ impl Clients {
             ],
             keyed: random.pick(&[0, 300, 800]),
             hot: random.pick(&[0, 300, 900]),
+            paid: random.pick(&[0, 30, 250]),
         }
     }
 
@@ -121,6 +128,20 @@ impl Clients {
         }
     }
 
+    /// An admission came to light.
+    pub(super) fn admitted(&mut self, space: SpaceId, id: Id) {
+        if let Some(place) = self.places.get_mut(&space) {
+            place.known.admitted(id);
+        }
+    }
+
+    /// A shadow run came to light.
+    pub(super) fn requested(&mut self, space: SpaceId, id: Id) {
+        if let Some(place) = self.places.get_mut(&space) {
+            place.known.requested(id);
+        }
+    }
+
     pub(super) fn ask(
         &mut self,
         space: SpaceId,
@@ -128,7 +149,7 @@ impl Clients {
         now: Timestamp,
         random: &mut Random,
     ) -> Command {
-        let (bodies, keyed, hot) = (self.bodies, self.keyed, self.hot);
+        let (bodies, keyed, hot, paid) = (self.bodies, self.keyed, self.hot, self.paid);
         let place = self
             .places
             .get_mut(&space)
@@ -141,7 +162,12 @@ impl Clients {
                 return again;
             }
         }
-        let (route, body) = place.body(random.weighted(&bodies), rules, now, hot, random);
+        let (route, body) = if random.chance(paid) {
+            let (customer, object) = (random.pick(&place.customers), place.object(hot, random));
+            place.known.ask(rules, customer, object, random)
+        } else {
+            place.body(random.weighted(&bodies), rules, now, hot, random)
+        };
         let source = random.range(1..=u64::from(SOURCES));
         let source = SourceId(u32::try_from(source).expect("a few sources"));
         let mut command = Command {
@@ -151,7 +177,8 @@ impl Clients {
             receipt: None,
             body,
         };
-        if random.chance(keyed) {
+        // Shadow runs take no key.
+        if route != Route::Shadow && random.chance(keyed) {
             let request = format!("{command:?}");
             command.receipt = Some(ReceiptRef {
                 hash: place.key(source, route, random),
@@ -192,6 +219,9 @@ impl Place {
             Route::Batch,
             Route::Claims,
             Route::Release,
+            Route::Admissions,
+            Route::SettleAdmission,
+            Route::Shadow,
         ];
         let mut keys = BTreeMap::new();
         for source in 1..=SOURCES {
@@ -209,6 +239,7 @@ impl Place {
             attempts: BTreeMap::new(),
             decisions: Vec::new(),
             ids: own::Ids::new(space, partitions),
+            known: paid::Known::default(),
         }
     }
 
@@ -238,15 +269,7 @@ impl Place {
                 let object = self.object(hot, random);
                 self.check(rules, (customer, object), effect, random)
             }
-            1 => (
-                Route::Effects,
-                Body::ReserveEffect(ReserveEffect {
-                    effect,
-                    cost_units: 0,
-                    draws_on: None,
-                    fact: None,
-                }),
-            ),
+            1 => (Route::Effects, Body::ReserveEffect(reserve(effect, random))),
             2 => {
                 let by = [SettledBy::Holder, SettledBy::Observation, SettledBy::Person];
                 let body = SettleEffect {
@@ -383,6 +406,17 @@ impl Place {
                 .then(|| self.windows[random.index(self.windows.len())].window()),
             destination: customer.0.into(),
         })
+    }
+}
+
+/// A paid call draws on the space's units, by what the edge reads in the rules.
+fn reserve(effect: EffectRef, random: &mut Random) -> ReserveEffect {
+    let paid = effect.kind == EffectKind::PaidCall;
+    ReserveEffect {
+        effect,
+        cost_units: if paid { random.pick(&[1, 1, 2, 5]) } else { 0 },
+        draws_on: paid.then(|| Text::from(EFFECTS_DRAW_ON)),
+        fact: None,
     }
 }
 

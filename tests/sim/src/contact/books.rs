@@ -15,7 +15,9 @@ use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::time::Timestamp;
 
 use super::holds::{Register, Row};
+use super::paid::Spent;
 use super::rules::Hours;
+use super::shadow::Runs;
 
 /// A contact that counts.
 #[derive(Clone, Debug)]
@@ -93,6 +95,10 @@ pub(super) struct Books {
     feeds: BTreeMap<EntityKey, Vec<(u64, u64)>>,
     /// The entry that each numbered change of a space's list was about.
     changes: BTreeMap<(SpaceId, u64), Id>,
+    /// Units of paid operations.
+    pub(super) spent: Spent,
+    /// Shadow runs.
+    pub(super) runs: Runs,
 }
 
 impl Entry {
@@ -155,6 +161,8 @@ impl Attempt {
 impl Books {
     /// Enters an event.
     pub(super) fn enter(&mut self, record: u64, key: EntityKey, event: &Event) {
+        self.spent.enter(record, key, event);
+        self.runs.enter(record, key.space, event);
         match event {
             Event::ContactCounted(counted) => {
                 self.contacts.entry(key).or_default().push(Contact {

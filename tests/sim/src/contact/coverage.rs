@@ -4,8 +4,9 @@
 //! of [`CASES`]. One more is counted and left out of them: a claim renewed for so long that it gets
 //! another id, which only some of the longest runs come to.
 
+use interlock_domain::contact::admission::AdmissionState;
 use interlock_domain::contact::claim::ClaimVia;
-use interlock_domain::contact::command::{Body, Check, Direction, Route};
+use interlock_domain::contact::command::{Admit, Body, Check, Direction, Route};
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::name::AgentId;
 use interlock_domain::contact::note::{Note, Noted};
@@ -14,7 +15,7 @@ use interlock_domain::contact::reply::{CheckReply, Reply};
 use interlock_domain::key::EntityKey;
 
 /// The cases that a few short runs must see together.
-pub const CASES: [&str; 34] = [
+pub const CASES: [&str; 47] = [
     "check: allowed, no owner",
     "check: allowed to the owner",
     "check: allowed by the owner's intents",
@@ -44,6 +45,19 @@ pub const CASES: [&str; 34] = [
     "release: stale by declaration",
     "release: nothing there by declaration",
     "release: nothing there",
+    "admission: let through",
+    "admission: at the highest cost so far",
+    "admission: over the ceiling",
+    "admission: exhausted",
+    "admission: done",
+    "admission: failed",
+    "admission: skipped",
+    "admission: settled already",
+    "admission: settled otherwise",
+    "effect: draws units",
+    "effect: exhausted",
+    "shadow: asked for",
+    "shadow: ended",
     "repeat: claim",
     "repeat: lock",
     "repeat: release",
@@ -92,7 +106,43 @@ pub(super) fn case(
             (false, false) if fresh => "lock: new",
             (false, false) => "lock: renewed",
         }),
+        Body::Admit(body) => of_admission(body, reply),
+        Body::SettleAdmission(_) => of_settlement(reply, events),
+        Body::ReserveEffect(body) if body.draws_on.is_some() => match reply {
+            Reply::Effect(effect) if effect.created => Some("effect: draws units"),
+            Reply::Exhausted { .. } => Some("effect: exhausted"),
+            _ => None,
+        },
+        Body::RequestReport(_) => Some("shadow: asked for"),
+        Body::EndReport(_) => Some("shadow: ended"),
         Body::ReleaseClaim(_) => Some(of_release(declared, replaced, reply, note)),
+        _ => None,
+    }
+}
+
+const fn of_admission(body: &Admit, reply: &Reply) -> Option<&'static str> {
+    match (reply, body.units) {
+        (Reply::Admission(_), Some(_)) => Some("admission: let through"),
+        (Reply::Admission(_), None) => Some("admission: at the highest cost so far"),
+        (Reply::Exhausted { .. }, _) => Some("admission: exhausted"),
+        (Reply::Refused(_), _) => Some("admission: over the ceiling"),
+        _ => None,
+    }
+}
+
+fn of_settlement(reply: &Reply, events: &[(EntityKey, Event)]) -> Option<&'static str> {
+    let settled = |event: &Event| matches!(event, Event::AdmissionSettled(_));
+    match reply {
+        Reply::Admission(_) if !events.iter().any(|(_, event)| settled(event)) => {
+            Some("admission: settled already")
+        }
+        Reply::Admission(admission) => match admission.state {
+            AdmissionState::Done { .. } => Some("admission: done"),
+            AdmissionState::Failed => Some("admission: failed"),
+            AdmissionState::Skipped => Some("admission: skipped"),
+            AdmissionState::Reserved => None,
+        },
+        Reply::Refused(_) => Some("admission: settled otherwise"),
         _ => None,
     }
 }

@@ -2,11 +2,13 @@
 //! or nothing that needs a record.
 
 use interlock_domain::contact::command::{
-    Body, ClaimPlace, Command, DeclareContactMade, Direction, ObserveMessage, ObserveOwner, Route,
+    AdmissionPlace, Body, ClaimPlace, Command, DeclareContactMade, Direction, ObserveMessage,
+    ObserveOwner, Route, SettleAdmission,
 };
 use interlock_domain::contact::directory::row_key;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::key;
+use interlock_domain::contact::name::OperationId;
 use interlock_domain::contact::note::{Mark, Noted};
 use interlock_domain::contact::reason::{Reason, Verdict};
 use interlock_domain::contact::receipt::Receipt;
@@ -67,6 +69,10 @@ impl ContactModel {
                     Err(error) => why = format!("record {number}: {error}"),
                 }
             }
+        }
+        // Another command ended the run meanwhile.
+        if *reply == Reply::RunEnded && self.was_over(command, self.records) {
+            return Ok(());
         }
         for kept in self.kept(command).to_vec() {
             let same = command.receipt.map(|receipt| receipt.fingerprint) == Some(kept.fingerprint);
@@ -131,12 +137,30 @@ impl ContactModel {
                     self.saw(Some("release: nothing there"));
                 }
             })),
+            Reply::RunAsked(run) if !run.is_new => {
+                let runs = &self.books.runs;
+                let fine = runs.was_pending(command.space, run, asked.since);
+                Some(
+                    fine.then_some(())
+                        .ok_or_else(|| format!("runs are {runs:?}")),
+                )
+            }
+            Reply::RunEnded => self.was_over(command, asked.since).then_some(Ok(())),
             Reply::Capacity => Some(Err("memory is not full".to_owned())),
             Reply::Check(check) if check.reasons.contains(&Reason::Unavailable) => {
                 Some(late(command, check))
             }
             _ => None,
         }
+    }
+
+    /// Is it the end of a run that was over, or unknown, after this record?
+    fn was_over(&self, command: &Command, after: u64) -> bool {
+        let Body::EndReport(body) = &command.body else {
+            return false;
+        };
+        let runs = &self.books.runs;
+        runs.was_over(command.space, body.id, after + 1)
     }
 
     /// Was there a moment since the question at which what is named may not have been there?
@@ -166,6 +190,13 @@ impl ContactModel {
                         && !is_known(self.books.locks(key), body.claim, record + 1, self.latest)
                 })
             }
+            Body::SettleAdmission(body) => {
+                let admitted = self.books.spent.admission(row_key(space, body.admission));
+                let form = admitted.and_then(|all| Some((all, all.form(asked.since + 1)?)));
+                form.is_none_or(|(all, form)| {
+                    form.source != asked.command.source || all.until <= self.latest
+                })
+            }
             _ => return Err("it names nothing that must be there".to_owned()),
         };
         fine.then_some(()).ok_or_else(|| "it is there".to_owned())
@@ -191,6 +222,7 @@ impl ContactModel {
             record: number,
             now: line.time,
             epoch: line.epoch(),
+            run: line.run(),
         };
         let mut why = "due is nothing".to_owned();
         for (changes, noted) in comes_to(&moment, line, command, reply)? {
@@ -218,6 +250,17 @@ impl ContactModel {
                 claim.new_id = row.unwrap_or(claim.new_id);
             }
             Body::LockTask(lock) => lock.new_id = row.unwrap_or(lock.new_id),
+            Body::Admit(admit) => admit.new_id = row.unwrap_or(admit.new_id),
+            Body::SettleAdmission(settle) => {
+                let row = row_key(command.space, settle.admission);
+                let admitted = self.books.spent.admission(row);
+                let place = admitted.and_then(|all| {
+                    let operation = OperationId::of(&all.form(u64::MAX)?.operation);
+                    let target = all.target;
+                    Some(AdmissionPlace::At { target, operation })
+                });
+                settle.place = place.unwrap_or(AdmissionPlace::Nowhere);
+            }
             Body::ReleaseClaim(release) => {
                 let key = row_key(command.space, release.claim);
                 let mut forms = Vec::new();
@@ -242,6 +285,9 @@ impl ContactModel {
 
     /// Was the look-up before a release right?
     pub(super) fn found(&self, asked: &Asked, found: &Reply) -> Result<(), String> {
+        if let Body::SettleAdmission(body) = &asked.command.body {
+            return self.found_admission(asked, body, found);
+        }
         let Body::ReleaseClaim(body) = &asked.command.body else {
             return Err("only a release is looked up".to_owned());
         };
@@ -254,6 +300,32 @@ impl ContactModel {
         };
         fine.then_some(())
             .ok_or_else(|| format!("the row is {row:?}"))
+    }
+}
+
+impl ContactModel {
+    fn found_admission(
+        &self,
+        asked: &Asked,
+        body: &SettleAdmission,
+        found: &Reply,
+    ) -> Result<(), String> {
+        let row = row_key(asked.command.space, body.admission);
+        let admitted = self.books.spent.admission(row);
+        let fine = match (found, admitted) {
+            (Reply::FoundAdmission { target, operation }, Some(all)) => {
+                let form = all.form(u64::MAX);
+                let named = form.is_some_and(|form| OperationId::of(&form.operation) == *operation);
+                *target == all.target && named
+            }
+            (Reply::NotFound, Some(all)) => {
+                all.form(asked.since + 1).is_none() || all.until <= self.latest
+            }
+            (Reply::NotFound, None) => true,
+            _ => false,
+        };
+        fine.then_some(())
+            .ok_or_else(|| format!("the admission is {admitted:?}"))
     }
 }
 

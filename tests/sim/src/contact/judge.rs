@@ -1,8 +1,8 @@
 //! What every command must come to at one moment, and whether a record and an answer say so.
 
 use interlock_domain::contact::command::{
-    AddSuppression, Body, Command, DeclareContactMade, EffectKind, LiftSuppression, ObserveMessage,
-    SettledBy, Settlement,
+    AddSuppression, Body, Command, DeclareContactMade, LiftSuppression, ObserveMessage,
+    ReserveEffect, SettledBy, Settlement,
 };
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::feed::{Feed, feed_key};
@@ -18,7 +18,7 @@ use super::books::{Attempt, Books, State};
 use super::change::Change;
 use super::check::{self, Standing, standing};
 use super::rules::{Hours, Rules, reason_days};
-use super::{claims, locks};
+use super::{claims, locks, paid, shadow};
 
 /// When something was decided: over the books before a record.
 #[derive(Clone, Copy, Debug)]
@@ -30,6 +30,8 @@ pub(super) struct Moment<'a> {
     pub(super) now: Timestamp,
     /// The epoch the record gives, where it gives one: any that is above all earlier ones will do.
     pub(super) epoch: Option<u64>,
+    /// The id the record gives a shadow run, where it gives one.
+    pub(super) run: Option<Id>,
 }
 
 /// What a declared contact finds of the decision it cites.
@@ -81,7 +83,7 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
     let source = command.source;
     match &command.body {
         Body::Check(body) => Due::Check(check::decide(moment, body, source)),
-        Body::ReserveEffect(body) => reserve(moment, source, body.effect.hash, body.effect.kind),
+        Body::ReserveEffect(body) => reserve(moment, source, body),
         Body::SettleEffect(body) => {
             let asked = Asked {
                 effect: body.effect,
@@ -121,6 +123,10 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::ObserveOwner(body) => Due::OneOf(claims::observe(moment, command.route, body)),
         Body::LockTask(body) => Due::OneOf(vec![locks::lock(moment, command.route, body)]),
         Body::ReleaseClaim(body) => Due::OneOf(locks::release(moment, command.route, body)),
+        Body::Admit(body) => paid::admit(moment, source, body),
+        Body::SettleAdmission(body) => paid::settle(moment, source, body),
+        Body::RequestReport(body) => shadow::request(moment, *body, moment.run),
+        Body::EndReport(body) => shadow::end(moment, body),
         Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_)
@@ -130,14 +136,10 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::ReadFeed => unreachable!("they leave no record"),
         Body::NoteMessage(_)
         | Body::EndObservation(_)
-        | Body::RequestReport(_)
-        | Body::EndReport(_)
         | Body::ReadReports(_)
         | Body::ForgetCustomer(_)
         | Body::PlaceHold(_)
         | Body::ReleaseHold(_)
-        | Body::Admit(_)
-        | Body::SettleAdmission(_)
         | Body::FindAdmission(_)
         | Body::Handoff(_)
         | Body::TurnPromise(_)
@@ -189,7 +191,8 @@ fn view(attempt: &Attempt, now: Timestamp, created: bool) -> EffectReply {
     }
 }
 
-fn reserve(moment: &Moment<'_>, source: SourceId, effect: KeyHash, kind: EffectKind) -> Due {
+fn reserve(moment: &Moment<'_>, source: SourceId, body: &ReserveEffect) -> Due {
+    let (effect, kind) = (body.effect.hash, body.effect.kind);
     let key = moment.key(Kind::Effect, effect);
     let held = moment.books.attempt(key, moment.record);
     match standing(held, moment.now) {
@@ -208,7 +211,19 @@ fn reserve(moment: &Moment<'_>, source: SourceId, effect: KeyHash, kind: EffectK
                 reserved_at: moment.now,
                 done_at: None,
             };
-            Due::Plain(Reply::Effect(reply), Noted::Accepted, vec![change])
+            let mut changes = vec![change];
+            if let Some(cap) = body
+                .draws_on
+                .as_ref()
+                .and_then(|name| moment.rules.cap(name))
+            {
+                let on = paid::space_target(cap.name).key(moment.space);
+                match paid::draw(moment, cap, on, body.cost_units) {
+                    Ok((drawn, _)) => changes.push(drawn),
+                    Err((reply, noted)) => return Due::Plain(reply, noted, Vec::new()),
+                }
+            }
+            Due::Plain(Reply::Effect(reply), Noted::Accepted, changes)
         }
         Standing::Held(State::Reserved { .. }, _) => refused(Refusal::EffectInFlight),
         Standing::Held(..) => match held {

@@ -13,7 +13,7 @@ use interlock_domain::contact::claim::{Claim, ClaimVia};
 use interlock_domain::contact::command::{Body, Command};
 use interlock_domain::contact::entity::ContactEntity;
 use interlock_domain::contact::event::Event;
-use interlock_domain::contact::name::{IntentId, PurposeId};
+use interlock_domain::contact::name::{IntentId, OperationId, PurposeId};
 use interlock_domain::contact::note::{Note, Noted};
 use interlock_domain::contact::notice::Notice;
 use interlock_domain::contact::policy::Policy;
@@ -284,6 +284,10 @@ impl ContactModel {
             }
             Event::ClaimAccepted(claim) => self.clients.claimed(space, claim.id, claim.epoch),
             Event::LockTaken(lock) => self.clients.claimed(space, lock.id, lock.epoch),
+            Event::RowWritten(row) if row.admission.is_some() => {
+                self.clients.admitted(space, Id(key.hash.0));
+            }
+            Event::RunRequested(run) => self.clients.requested(space, run.id),
             _ => {}
         }
     }
@@ -304,6 +308,17 @@ impl ContactModel {
                     Standing::Free(_) | Standing::Held(..) => {
                         violated("C2", format!("{reserved:?} over {held:?}"))
                     }
+                }
+            }
+            Event::UnitsReserved(reserved) => {
+                let of = (key, reserved.operation);
+                let used = self.books.spent.used(of, number, now) + u64::from(reserved.units);
+                let rules = &self.rules[&(record.space, record.policy)];
+                let mut caps = rules.caps.iter();
+                let cap = caps.find(|cap| OperationId::of(cap.name) == reserved.operation);
+                match cap {
+                    Some(cap) if reserved.units == 0 || used <= u64::from(cap.limit) => Ok(()),
+                    cap => violated("C7", format!("{used} units by {reserved:?} of {cap:?}")),
                 }
             }
             Event::ContactCounted(counted) if counted.decided => {
@@ -455,6 +470,14 @@ impl Line {
         self.events.iter().find_map(|(_, event)| match event {
             Event::ClaimAccepted(claim) => Some(claim.epoch),
             Event::LockTaken(lock) => Some(lock.epoch),
+            _ => None,
+        })
+    }
+
+    /// The id its shadow run got.
+    pub(super) fn run(&self) -> Option<Id> {
+        self.events.iter().find_map(|(_, event)| match event {
+            Event::RunRequested(asked) => Some(asked.id),
             _ => None,
         })
     }

@@ -9,6 +9,7 @@ use interlock_domain::contact::text::Text;
 use interlock_domain::contact::window::Window;
 use interlock_domain::time::Timestamp;
 
+use super::paid::{Cap, EFFECTS_DRAW_ON};
 use crate::random::Random;
 
 /// Intents that clients use; the last two have slices.
@@ -46,6 +47,8 @@ pub(super) struct Rules {
     pub(super) owners: Vec<(&'static str, i64)>,
     /// The longest declared lease, in seconds.
     pub(super) longest_s: i64,
+    /// What paid operations may cost.
+    pub(super) caps: Vec<Cap>,
 }
 
 #[derive(Clone, Debug)]
@@ -152,7 +155,13 @@ impl Rules {
             levels,
             owners,
             longest_s,
+            caps: Cap::some(random),
         }
+    }
+
+    /// The cap of a paid operation.
+    pub(super) fn cap(&self, operation: &str) -> Option<&Cap> {
+        self.caps.iter().find(|cap| cap.name == operation)
     }
 
     pub(super) fn purpose(&self, id: PurposeId) -> Option<&Purpose> {
@@ -203,6 +212,7 @@ impl Rules {
                     && owners.any(|(name, _)| *name == &*body.claim.source)
             }
             Body::LockTask(body) => level(body.level.as_ref()),
+            Body::Admit(body) => self.cap(&body.operation).is_some(),
             _ => true,
         }
     }
@@ -240,13 +250,15 @@ impl Rules {
             format!(r#""{name}":{{"max_validity_s":{longest_s},"holder_kind":"human"}}"#)
         });
         let longest_s = self.longest_s;
+        let paid = list(&self.caps, Cap::text);
         let document = format!(
             r#"{{"purposes":{{{purposes}}},"channels":{{{channels}}},
                 "gateways":{{"{GATEWAY}":{{"key_ref":"vault:{GATEWAY}"}}}},
                 "ownership":{{"levels":[{levels}],"max_declared_lease_s":{longest_s},
                     "sources":{{{owners}}}}},
                 "suppression":{{"reasons":{{{reasons}}}}},
-                "effects":{{"effect_lease_s":{},"effect_key_days":{{{days}}}}}}}"#,
+                "paid":{{{paid}}},
+                "effects":{{"paid_call_operation":"{EFFECTS_DRAW_ON}","effect_lease_s":{},"effect_key_days":{{{days}}}}}}}"#,
             self.lease_s
         );
         let vault = Vault::from([(GATEWAY.to_owned(), vec![b'k'; 32])]);

@@ -74,6 +74,7 @@ impl Ids {
                 &mut claim.new_id
             }
             Body::LockTask(lock) => &mut lock.new_id,
+            Body::Admit(admit) => &mut admit.new_id,
             _ => return,
         };
         let hash = key_in(self.space, Kind::Directory, self.partitions, random).hash;
