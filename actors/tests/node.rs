@@ -3,12 +3,15 @@
 //! Here: what the simulator does not drive, the entrance and the threads. The machine keeps boxes
 //! that count; a box is found by a label, whose directory row says which box it is.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::time::Duration;
 
 use interlock_actors::credits::CreditOptions;
 use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
+use interlock_actors::recovery::rebuild;
 use interlock_actors::scan::NotScanned;
 use interlock_actors::verify::verify;
 use interlock_actors::{Answer, Node, NodeClock, NodeOptions, Submission};
@@ -18,7 +21,7 @@ use interlock_domain::machine::{
     Broken, Context, Decision, Entities, Machine, Sweep, Undecided, Versioned,
 };
 use interlock_domain::time::Timestamp;
-use interlock_storage::{Log, MemoryLog};
+use interlock_storage::{Append, Commit, Log, MemoryLog, Sequence};
 use serde::{Deserialize, Serialize};
 
 const SPACE: SpaceId = SpaceId([9; 16]);
@@ -386,4 +389,52 @@ fn a_log_is_verified_and_a_broken_entity_is_named() {
     let broken = verify::<Boxes>(&*log, &mut |_, _| ()).expect_err("it is named");
     let said = broken.to_string();
     assert!(said.contains("directory") && said.contains("B1"), "{said}");
+}
+
+/// A journal that lacks a commit is refused, not read with a gap in an entity's versions.
+#[test]
+fn a_gap_in_an_entitys_versions_is_refused() {
+    let log: Arc<dyn Log> = Arc::new(MemoryLog::new());
+    actix::System::new().block_on(async {
+        let node = start(&log, 1);
+        for _ in 0..3 {
+            ask(&node, vec![Command::Add(1, None)]).await;
+        }
+        node.stop(Duration::from_secs(10)).await;
+    });
+    let mut written = Vec::new();
+    log.replay(&BTreeMap::new(), &mut |replayed| {
+        written.push(replayed);
+        ControlFlow::Continue(())
+    })
+    .expect("it is read");
+    assert_eq!(written.len(), 3, "each command is a commit");
+    let rebuilt = |kept: &[usize]| {
+        let log = MemoryLog::new();
+        let group = written[0].group;
+        let owned = log.acquire(&[group]).expect("it is free")[0];
+        for (&place, sequence) in kept.iter().zip(1..) {
+            let append = Append {
+                group,
+                epoch: owned.epoch,
+                sequence: Sequence(sequence),
+                partitions: written[place].partitions.clone(),
+                records: written[place].records.clone(),
+            };
+            let commit = Commit {
+                appends: vec![append],
+                ..Commit::default()
+            };
+            log.commit(&commit).expect("it is taken");
+        }
+        let rebuilt = rebuild::<Boxes>(&log, &|_| true);
+        rebuilt
+            .map(|rebuilt| rebuilt.records)
+            .map_err(|error| error.to_string())
+    };
+    assert_eq!(rebuilt(&[0, 1, 2]), Ok(3));
+    for kept in [&[0, 2][..], &[1, 2]] {
+        let said = rebuilt(kept).expect_err("a version is missing");
+        assert!(said.contains("jumps from version"), "{kept:?}: {said}");
+    }
 }

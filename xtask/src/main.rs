@@ -14,6 +14,7 @@ mod ci;
 mod conformance;
 mod deny;
 mod figures;
+mod mutants;
 mod server;
 mod setup;
 mod shell;
@@ -48,6 +49,8 @@ enum Verb {
     Sim(sim::Options),
     /// Run one of the proofs for longer than the gate allows
     Soak(soak::Options),
+    /// Plant known faults and show that each is caught
+    Mutants(mutants::Options),
     /// Check the house rules that no compiler checks
     Tidy {
         /// Lower the ratchet to what is there now
@@ -69,6 +72,7 @@ fn main() -> ExitCode {
         Verb::Ci => ci::run(),
         Verb::Sim(options) => sim::run(&options),
         Verb::Soak(options) => soak::run(&options),
+        Verb::Mutants(options) => mutants::run(&options),
         Verb::Tidy { bless } => tidy::run(bless),
         Verb::Deny => deny::run(),
         Verb::Conformance(options) => {
