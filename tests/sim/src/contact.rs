@@ -4,7 +4,7 @@
 //! types: it keeps every contact, attempt, suppression, claim and lock there ever was, with the record of the
 //! log that made it, and judges a decision over what stood before that record. In `contact/`: the
 //! rules of a run (`rules`), what is asked (`ask`), the books (`books`, `holds`), what a check must come to
-//! (`check`), claims and locks (`claims`, `locks`), paid operations (`paid`), shadow runs (`shadow`) and everything else (`judge`), the changes of a
+//! (`check`), claims and locks (`claims`, `locks`), paid operations (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`) and everything else (`judge`), the changes of a
 //! record (`change`), the model that brings them together (`model`), how it explains an answer
 //! (`explain`) and which cases a run has seen (`coverage`).
 
@@ -27,6 +27,7 @@ mod judge;
 mod locks;
 mod model;
 mod paid;
+mod privacy;
 mod rules;
 mod shadow;
 

@@ -3,6 +3,7 @@
 
 mod own;
 mod paid;
+mod privacy;
 
 use std::collections::BTreeMap;
 
@@ -48,6 +49,7 @@ struct Place {
     decisions: Vec<(Id, KeyHash, PurposeId)>,
     ids: own::Ids,
     known: paid::Known,
+    holds: privacy::Holds,
 }
 
 /// Everybody who asks.
@@ -60,6 +62,8 @@ pub(super) struct Clients {
     hot: u64,
     /// Chance of something about paid operations or shadow runs, in a thousand.
     paid: u64,
+    /// Chance of an erasure or something about a legal hold, in a thousand.
+    privacy: u64,
 }
 
 /// How attempts end; failed ones go on, so they are the more.
@@ -97,6 +101,7 @@ impl Clients {
             keyed: random.pick(&[0, 300, 800]),
             hot: random.pick(&[0, 300, 900]),
             paid: random.pick(&[0, 30, 250]),
+            privacy: random.pick(&[0, 10, 80]),
         }
     }
 
@@ -135,6 +140,13 @@ impl Clients {
         }
     }
 
+    /// A legal hold came to light.
+    pub(super) fn placed(&mut self, space: SpaceId, id: Id) {
+        if let Some(place) = self.places.get_mut(&space) {
+            place.holds.placed(id);
+        }
+    }
+
     /// A shadow run came to light.
     pub(super) fn requested(&mut self, space: SpaceId, id: Id) {
         if let Some(place) = self.places.get_mut(&space) {
@@ -149,7 +161,8 @@ impl Clients {
         now: Timestamp,
         random: &mut Random,
     ) -> Command {
-        let (bodies, keyed, hot, paid) = (self.bodies, self.keyed, self.hot, self.paid);
+        let (bodies, keyed, hot) = (self.bodies, self.keyed, self.hot);
+        let (paid, privacy) = (self.paid, self.privacy);
         let place = self
             .places
             .get_mut(&space)
@@ -165,6 +178,9 @@ impl Clients {
         let (route, body) = if random.chance(paid) {
             let (customer, object) = (random.pick(&place.customers), place.object(hot, random));
             place.known.ask(rules, customer, object, random)
+        } else if random.chance(privacy) {
+            let (customer, object) = (random.pick(&place.customers), place.object(hot, random));
+            place.holds.ask(customer, object, random)
         } else {
             place.body(random.weighted(&bodies), rules, now, hot, random)
         };
@@ -177,8 +193,9 @@ impl Clients {
             receipt: None,
             body,
         };
-        // Shadow runs take no key.
-        if route != Route::Shadow && random.chance(keyed) {
+        // These are asked for without a key here.
+        let bare = matches!(route, Route::Shadow | Route::Forget | Route::LegalHolds);
+        if !bare && random.chance(keyed) {
             let request = format!("{command:?}");
             command.receipt = Some(ReceiptRef {
                 hash: place.key(source, route, random),
@@ -240,6 +257,7 @@ impl Place {
             decisions: Vec::new(),
             ids: own::Ids::new(space, partitions),
             known: paid::Known::default(),
+            holds: privacy::Holds::default(),
         }
     }
 

@@ -16,6 +16,7 @@ use interlock_domain::time::Timestamp;
 
 use super::holds::{Register, Row};
 use super::paid::Spent;
+use super::privacy::LegalHolds;
 use super::rules::Hours;
 use super::shadow::Runs;
 
@@ -97,6 +98,10 @@ pub(super) struct Books {
     changes: BTreeMap<(SpaceId, u64), Id>,
     /// Units of paid operations.
     pub(super) spent: Spent,
+    /// Legal holds.
+    pub(super) legal_holds: LegalHolds,
+    /// The records of a customer's erasures.
+    erased: BTreeMap<EntityKey, Vec<u64>>,
     /// Shadow runs.
     pub(super) runs: Runs,
 }
@@ -163,6 +168,7 @@ impl Books {
     pub(super) fn enter(&mut self, record: u64, key: EntityKey, event: &Event) {
         self.spent.enter(record, key, event);
         self.runs.enter(record, key.space, event);
+        self.legal_holds.enter(record, key.space, event);
         match event {
             Event::ContactCounted(counted) => {
                 self.contacts.entry(key).or_default().push(Contact {
@@ -248,11 +254,25 @@ impl Books {
                 };
                 self.rows.insert(key, row);
             }
+            Event::CustomerErased(_) => {
+                self.erased.entry(key).or_default().push(record);
+                self.claims.entry(key).or_default().erase(record);
+            }
             Event::FeedMoved(feed) => {
                 self.feeds.entry(key).or_default().push((record, feed.last));
             }
             _ => {}
         }
+    }
+
+    /// The last erasure of a customer before a record; 0 without one.
+    fn erasure(&self, key: EntityKey, before: u64) -> u64 {
+        let erased = self.erased.get(&key).map_or(&[][..], Vec::as_slice);
+        let mut erased = erased.iter().rev();
+        erased
+            .find(|erased| **erased < before)
+            .copied()
+            .unwrap_or(0)
     }
 
     /// How far a space's list was before a record.
@@ -290,8 +310,10 @@ impl Books {
     /// A customer's contacts before a record, in order.
     pub(super) fn contacts(&self, key: EntityKey, before: u64) -> impl Iterator<Item = &Contact> {
         let list = self.contacts.get(&key).map_or(&[][..], Vec::as_slice);
+        let erasure = self.erasure(key, before);
+        let from = list.partition_point(|contact| contact.record <= erasure);
         let until = list.partition_point(|contact| contact.record < before);
-        list[..until].iter()
+        list[from..until.max(from)].iter()
     }
 
     /// A customer's suppressions before a record.
@@ -310,16 +332,19 @@ impl Books {
         before: u64,
     ) -> Option<Timestamp> {
         let list = self.messages.get(&key)?;
+        let erasure = self.erasure(key, before);
         let seen = list
             .iter()
-            .filter(|line| line.0 < before && line.1 == channel);
+            .filter(|line| line.0 > erasure && line.0 < before && line.1 == channel);
         seen.map(|line| line.2).max()
     }
 
     /// Was a token named by a customer's declaration before a record?
     pub(super) fn token(&self, key: EntityKey, jti: Id, before: u64) -> bool {
         let list = self.tokens.get(&key).map_or(&[][..], Vec::as_slice);
-        list.iter().any(|line| line.0 < before && line.1 == jti)
+        let erasure = self.erasure(key, before);
+        list.iter()
+            .any(|line| line.0 > erasure && line.0 < before && line.1 == jti)
     }
 
     /// An effect's last attempt before a record.

@@ -15,7 +15,7 @@ use interlock_domain::contact::reply::{CheckReply, Reply};
 use interlock_domain::key::EntityKey;
 
 /// The cases that a few short runs must see together.
-pub const CASES: [&str; 47] = [
+pub const CASES: [&str; 53] = [
     "check: allowed, no owner",
     "check: allowed to the owner",
     "check: allowed by the owner's intents",
@@ -56,6 +56,12 @@ pub const CASES: [&str; 47] = [
     "admission: settled otherwise",
     "effect: draws units",
     "effect: exhausted",
+    "erasure: done",
+    "erasure: with contacts and claims",
+    "erasure: refused under a legal hold",
+    "legal hold: placed",
+    "legal hold: released",
+    "legal hold: released already",
     "shadow: asked for",
     "shadow: ended",
     "repeat: claim",
@@ -113,6 +119,16 @@ pub(super) fn case(
             Reply::Exhausted { .. } => Some("effect: exhausted"),
             _ => None,
         },
+        Body::ForgetCustomer(_) => match reply {
+            Reply::Erased(it) if it.erased.contacts > 0 && it.erased.claims > 0 => {
+                Some("erasure: with contacts and claims")
+            }
+            Reply::Erased(_) => Some("erasure: done"),
+            _ => Some("erasure: refused under a legal hold"),
+        },
+        Body::PlaceHold(_) => Some("legal hold: placed"),
+        Body::ReleaseHold(_) if events.is_empty() => Some("legal hold: released already"),
+        Body::ReleaseHold(_) => Some("legal hold: released"),
         Body::RequestReport(_) => Some("shadow: asked for"),
         Body::EndReport(_) => Some("shadow: ended"),
         Body::ReleaseClaim(_) => Some(of_release(declared, replaced, reply, note)),

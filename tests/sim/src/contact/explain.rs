@@ -197,6 +197,10 @@ impl ContactModel {
                     form.source != asked.command.source || all.until <= self.latest
                 })
             }
+            Body::ReleaseHold(body) => {
+                let holds = &self.books.legal_holds;
+                holds.target(space, body.hold, asked.since + 1).is_none()
+            }
             _ => return Err("it names nothing that must be there".to_owned()),
         };
         fine.then_some(()).ok_or_else(|| "it is there".to_owned())
@@ -223,6 +227,7 @@ impl ContactModel {
             now: line.time,
             epoch: line.epoch(),
             run: line.run(),
+            erased: line.erased(),
         };
         let mut why = "due is nothing".to_owned();
         for (changes, noted) in comes_to(&moment, line, command, reply)? {
@@ -287,6 +292,16 @@ impl ContactModel {
     pub(super) fn found(&self, asked: &Asked, found: &Reply) -> Result<(), String> {
         if let Body::SettleAdmission(body) = &asked.command.body {
             return self.found_admission(asked, body, found);
+        }
+        if let Body::ReleaseHold(body) = &asked.command.body {
+            let (holds, space) = (&self.books.legal_holds, asked.command.space);
+            let target = |before| holds.target(space, body.hold, before);
+            let fine = match found {
+                Reply::HoldFound(found) => target(u64::MAX) == Some(*found),
+                Reply::NotFound => target(asked.since + 1).is_none(),
+                _ => false,
+            };
+            return fine.then_some(()).ok_or_else(|| "another hold".to_owned());
         }
         let Body::ReleaseClaim(body) = &asked.command.body else {
             return Err("only a release is looked up".to_owned());

@@ -86,6 +86,8 @@ pub(super) struct Register<T> {
     forms: Vec<Form<T>>,
     by_id: BTreeMap<Id, Vec<usize>>,
     marks: Vec<Mark>,
+    /// The records of erasures: what was there before one is gone.
+    erased: Vec<u64>,
 }
 
 impl<T> Default for Register<T> {
@@ -94,6 +96,7 @@ impl<T> Default for Register<T> {
             forms: Vec::new(),
             by_id: BTreeMap::new(),
             marks: Vec::new(),
+            erased: Vec::new(),
         }
     }
 }
@@ -143,14 +146,39 @@ impl<T: Hold + Clone> Register<T> {
         true
     }
 
+    /// Everything there is goes.
+    pub(super) fn erase(&mut self, record: u64) {
+        self.erased.push(record);
+    }
+
+    /// The last erasure before a record; 0 without one.
+    fn erasure(&self, before: u64) -> u64 {
+        let mut erased = self.erased.iter().rev();
+        erased
+            .find(|erased| **erased < before)
+            .copied()
+            .unwrap_or(0)
+    }
+
+    /// How many ids there were before a record.
+    pub(super) fn ids(&self, before: u64) -> usize {
+        let ids = self.by_id.keys();
+        ids.filter(|id| self.of_id(**id, before).is_some()).count()
+    }
+
+    /// Forms since the last erasure.
     fn before(&self, before: u64) -> &[Form<T>] {
+        let erasure = self.erasure(before);
+        let from = self.forms.partition_point(|form| form.record <= erasure);
         let until = self.forms.partition_point(|form| form.record < before);
-        &self.forms[..until]
+        &self.forms[from..until.max(from)]
     }
 
     /// Those that hold at `now`, as they stood before a record.
     pub(super) fn live(&self, before: u64, now: Timestamp) -> Vec<&T> {
-        let forms = self.before(before);
+        let erasure = self.erasure(before);
+        let until = self.forms.partition_point(|form| form.record < before);
+        let forms = &self.forms[..until];
         let marks = self.marks.partition_point(|mark| mark.record < before);
         let (known, from) = self.marks[..marks]
             .last()
@@ -158,7 +186,9 @@ impl<T: Hold + Clone> Register<T> {
         let fresh = known.iter().copied().chain(from..forms.len());
         fresh
             .map(|index| &forms[index])
-            .filter(|form| form.replaced >= before && !form.what.is_over(now))
+            .filter(|form| {
+                form.record > erasure && form.replaced >= before && !form.what.is_over(now)
+            })
             .map(|form| &form.what)
             .collect()
     }
@@ -167,8 +197,8 @@ impl<T: Hold + Clone> Register<T> {
     pub(super) fn of_id(&self, id: Id, before: u64) -> Option<&T> {
         let forms = self.by_id.get(&id)?;
         let until = forms.partition_point(|&index| self.forms[index].record < before);
-        let last = forms[..until].last()?;
-        Some(&self.forms[*last].what)
+        let last = &self.forms[*forms[..until].last()?];
+        (last.record > self.erasure(before)).then_some(&last.what)
     }
 
     /// The last that was accepted of those that match.

@@ -4,6 +4,7 @@ use interlock_domain::contact::command::{
     AddSuppression, Body, Command, DeclareContactMade, LiftSuppression, ObserveMessage,
     ReserveEffect, SettledBy, Settlement,
 };
+use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::feed::{Feed, feed_key};
 use interlock_domain::contact::name::SourceId;
@@ -18,7 +19,7 @@ use super::books::{Attempt, Books, State};
 use super::change::Change;
 use super::check::{self, Standing, standing};
 use super::rules::{Hours, Rules, reason_days};
-use super::{claims, locks, paid, shadow};
+use super::{claims, locks, paid, privacy, shadow};
 
 /// When something was decided: over the books before a record.
 #[derive(Clone, Copy, Debug)]
@@ -32,6 +33,8 @@ pub(super) struct Moment<'a> {
     pub(super) epoch: Option<u64>,
     /// The id the record gives a shadow run, where it gives one.
     pub(super) run: Option<Id>,
+    /// What the record says an erasure took, where there was one.
+    pub(super) erased: Option<Erased>,
 }
 
 /// What a declared contact finds of the decision it cites.
@@ -127,6 +130,9 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::SettleAdmission(body) => paid::settle(moment, source, body),
         Body::RequestReport(body) => shadow::request(moment, *body, moment.run),
         Body::EndReport(body) => shadow::end(moment, body),
+        Body::ForgetCustomer(body) => privacy::forget(moment, body),
+        Body::PlaceHold(body) => privacy::place(moment, body),
+        Body::ReleaseHold(body) => privacy::release(moment, body),
         Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_)
@@ -137,9 +143,6 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::NoteMessage(_)
         | Body::EndObservation(_)
         | Body::ReadReports(_)
-        | Body::ForgetCustomer(_)
-        | Body::PlaceHold(_)
-        | Body::ReleaseHold(_)
         | Body::FindAdmission(_)
         | Body::Handoff(_)
         | Body::TurnPromise(_)

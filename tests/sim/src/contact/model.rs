@@ -12,6 +12,7 @@ use interlock_domain::contact::Contact;
 use interlock_domain::contact::claim::{Claim, ClaimVia};
 use interlock_domain::contact::command::{Body, Command};
 use interlock_domain::contact::entity::ContactEntity;
+use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::name::{IntentId, OperationId, PurposeId};
 use interlock_domain::contact::note::{Note, Noted};
@@ -287,6 +288,7 @@ impl ContactModel {
             Event::RowWritten(row) if row.admission.is_some() => {
                 self.clients.admitted(space, Id(key.hash.0));
             }
+            Event::HoldPlaced(hold) => self.clients.placed(space, hold.id),
             Event::RunRequested(run) => self.clients.requested(space, run.id),
             _ => {}
         }
@@ -309,6 +311,9 @@ impl ContactModel {
                         violated("C2", format!("{reserved:?} over {held:?}"))
                     }
                 }
+            }
+            Event::CustomerErased(_) if self.books.legal_holds.covers(key, number) => {
+                violated("model", format!("{key:?} is erased under a legal hold"))
             }
             Event::UnitsReserved(reserved) => {
                 let of = (key, reserved.operation);
@@ -431,6 +436,7 @@ impl ContactModel {
         for entry in &record.entries {
             let key = entry.key;
             let alive = entry.event.is_some()
+                || self.books.legal_holds.covers(key, record.number)
                 || match key.kind {
                     Kind::Effect => self
                         .books
@@ -450,6 +456,7 @@ impl ContactModel {
                     }
                     // Without it numbers of the list would come back.
                     Kind::Feed => true,
+                    Kind::Holds => self.books.legal_holds.any(key.space),
                     Kind::Directory => {
                         let row = self.books.row(key);
                         row.is_some_and(|row| now < row.until)
@@ -478,6 +485,14 @@ impl Line {
     pub(super) fn run(&self) -> Option<Id> {
         self.events.iter().find_map(|(_, event)| match event {
             Event::RunRequested(asked) => Some(asked.id),
+            _ => None,
+        })
+    }
+
+    /// What its erasure took.
+    pub(super) fn erased(&self) -> Option<Erased> {
+        self.events.iter().find_map(|(_, event)| match event {
+            Event::RowWritten(row) => row.erased.as_deref().copied(),
             _ => None,
         })
     }

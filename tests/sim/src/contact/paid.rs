@@ -215,6 +215,12 @@ impl Spent {
         counted
     }
 
+    /// Units that count on an entity, of any operation.
+    pub(super) fn on(&self, key: EntityKey, before: u64, now: Timestamp) -> u64 {
+        let operations = self.drawn.keys().filter(|(at, _)| *at == key);
+        operations.map(|of| self.used(*of, before, now)).sum()
+    }
+
     /// Units that count.
     pub(super) fn used(&self, of: (EntityKey, OperationId), before: u64, now: Timestamp) -> u64 {
         let counted = self.counted(of, before, now);

@@ -75,6 +75,8 @@ impl Ids {
             }
             Body::LockTask(lock) => &mut lock.new_id,
             Body::Admit(admit) => &mut admit.new_id,
+            Body::ForgetCustomer(forget) => &mut forget.new_id,
+            Body::PlaceHold(place) => &mut place.new_id,
             _ => return,
         };
         let hash = key_in(self.space, Kind::Directory, self.partitions, random).hash;
