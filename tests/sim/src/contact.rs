@@ -1,12 +1,13 @@
 //! The contact product, simulated against a model of its own.
 //!
 //! The model is written from `docs/spec/contact.md` and shares nothing with the product but its
-//! types: it keeps every contact, attempt, suppression, claim and lock there ever was, with the record of the
-//! log that made it, and judges a decision over what stood before that record. In `contact/`: the
-//! rules of a run (`rules`), what is asked (`ask`), the books (`books`, `holds`), what a check must come to
-//! (`check`), claims and locks (`claims`, `locks`), paid operations (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`) and everything else (`judge`), the changes of a
-//! record (`change`), the model that brings them together (`model`), how it explains an answer
-//! (`explain`) and which cases a run has seen (`coverage`).
+//! types: it keeps every contact, attempt, suppression, claim, lock, unit and hold there ever was, with
+//! the record of the log that made it, and judges a decision over what stood before that record. In
+//! `contact/`: the rules of a run (`rules`), what is asked (`ask`), the books (`books`, `holds`,
+//! `line`), what a check must come to (`check`), claims and locks (`claims`, `locks`), paid operations
+//! (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`) and everything else
+//! (`judge`), the changes of a record (`change`), the model that brings them together (`model`), how it
+//! explains an answer (`explain`) and a look-up (`found`), and which cases a run has seen (`coverage`).
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -22,8 +23,10 @@ mod check;
 mod claims;
 mod coverage;
 mod explain;
+mod found;
 mod holds;
 mod judge;
+mod line;
 mod locks;
 mod model;
 mod paid;

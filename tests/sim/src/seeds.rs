@@ -35,7 +35,7 @@ impl Kept {
 }
 
 /// See the module.
-pub const KEPT: [Kept; 3] = [
+pub const KEPT: [Kept; 4] = [
     Kept {
         machine: "counters",
         seed: 11,
@@ -56,5 +56,13 @@ pub const KEPT: [Kept; 3] = [
         steps: 5_000,
         shards: 5,
         found: "a snapshot whose listed keys were all gone never ended",
+    },
+    Kept {
+        machine: "contact",
+        seed: 401_655_024,
+        steps: 14_000,
+        shards: 5,
+        found: "units of an admission from before an erasure, settled against those drawn after it in \
+                the same millisecond",
     },
 ];

@@ -47,10 +47,10 @@ fn a_run_has_no_other_faults_than_it_is_given() {
     let counts = |faults: &str| {
         let faults: Faults = faults.parse().expect("a list of faults");
         let mut sum = Report::default();
-        for seed in 1..=12 {
+        for seed in 1..=8 {
             let options = Options {
                 faults: faults.clone(),
-                ..options(seed, 4_000, 3)
+                ..options(seed, 2_500, 3)
             };
             sum.add(&runs::<Counters>(options));
         }

@@ -12,7 +12,6 @@ use interlock_domain::contact::Contact;
 use interlock_domain::contact::claim::{Claim, ClaimVia};
 use interlock_domain::contact::command::{Body, Command};
 use interlock_domain::contact::entity::ContactEntity;
-use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::name::{IntentId, OperationId, PurposeId};
 use interlock_domain::contact::note::{Note, Noted};
@@ -30,6 +29,7 @@ use super::books::{Books, State};
 use super::budget::left;
 use super::check::{Standing, standing};
 use super::holds::{Hold, Register};
+pub(super) use super::line::Line;
 use super::rules::Rules;
 use crate::machine::{Ask, Memory, Model, Ticket, Violation, Written, violated};
 use crate::random::Random;
@@ -41,19 +41,6 @@ pub(super) struct Asked {
     /// Records in the log when it was asked.
     pub(super) since: u64,
     pub(super) answered: bool,
-}
-
-/// A record with a note.
-#[derive(Debug)]
-pub(super) struct Line {
-    pub(super) space: SpaceId,
-    pub(super) time: Timestamp,
-    pub(super) policy: u32,
-    /// `None` for a message that was seen.
-    pub(super) note: Option<Note>,
-    pub(super) events: Vec<(EntityKey, Event)>,
-    /// An answer was explained by it.
-    pub(super) claimed: bool,
 }
 
 /// See the module.
@@ -468,42 +455,5 @@ impl ContactModel {
             }
         }
         Ok(())
-    }
-}
-
-impl Line {
-    /// The epoch its claim or lock got.
-    pub(super) fn epoch(&self) -> Option<u64> {
-        self.events.iter().find_map(|(_, event)| match event {
-            Event::ClaimAccepted(claim) => Some(claim.epoch),
-            Event::LockTaken(lock) => Some(lock.epoch),
-            _ => None,
-        })
-    }
-
-    /// The id its shadow run got.
-    pub(super) fn run(&self) -> Option<Id> {
-        self.events.iter().find_map(|(_, event)| match event {
-            Event::RunRequested(asked) => Some(asked.id),
-            _ => None,
-        })
-    }
-
-    /// What its erasure took.
-    pub(super) fn erased(&self) -> Option<Erased> {
-        self.events.iter().find_map(|(_, event)| match event {
-            Event::RowWritten(row) => row.erased.as_deref().copied(),
-            _ => None,
-        })
-    }
-
-    pub(super) fn decision_id(&self) -> Option<Id> {
-        self.note.as_ref().and_then(|note| note.decision_id)
-    }
-
-    /// Same space, source and route, as far as the record tells?
-    pub(super) fn may_be_of(&self, command: &Command) -> bool {
-        let same = |note: &Note| (note.source, note.route) == (command.source, command.route);
-        self.space == command.space && self.note.as_ref().is_none_or(same)
     }
 }

@@ -142,14 +142,7 @@ impl Spent {
             }
             Event::UnitsCorrected(it) => {
                 let list = self.drawn.entry((key, it.operation)).or_default();
-                let mut same = list.iter_mut().filter(|drawn| {
-                    drawn.gone == u64::MAX
-                        && drawn.at == it.reserved_at
-                        && drawn.units(u64::MAX) == u64::from(it.from)
-                });
-                if let Some(drawn) = same.next() {
-                    drawn.units.push((record, it.to));
-                }
+                correct(list, record, it);
             }
             Event::RowWritten(row) => {
                 if let Some(admission) = &row.admission {
@@ -225,6 +218,26 @@ impl Spent {
     pub(super) fn used(&self, of: (EntityKey, OperationId), before: u64, now: Timestamp) -> u64 {
         let counted = self.counted(of, before, now);
         counted.iter().map(|(_, units)| units).sum()
+    }
+}
+
+/// Corrects the units of one admission. Where an erasure took them and others were drawn in the same
+/// millisecond, a settlement is charged to those: nothing tells the two apart by then.
+fn correct(list: &mut [Drawn], record: u64, it: &UnitsCorrected) {
+    let there = |drawn: &&mut Drawn| drawn.gone == u64::MAX && drawn.at == it.reserved_at;
+    let from = u64::from(it.from);
+    let mut same = list.iter_mut().filter(there);
+    if let Some(drawn) = same.find(|drawn| drawn.units(u64::MAX) == from) {
+        drawn.units.push((record, it.to));
+        return;
+    }
+    let mut more = i64::from(it.to) - i64::from(it.from);
+    for drawn in list.iter_mut().filter(there) {
+        let units = i64::try_from(drawn.units(u64::MAX)).unwrap_or(0);
+        let after = (units + more).max(0);
+        more -= after - units;
+        let after = u32::try_from(after).unwrap_or(u32::MAX);
+        drawn.units.push((record, after));
     }
 }
 
