@@ -11,6 +11,8 @@ use std::time::Duration;
 use interlock_actors::credits::CreditOptions;
 use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
+use interlock_actors::message::{Monotonic, Sink};
+use interlock_actors::plan::{Numbered, Request, plan};
 use interlock_actors::recovery::rebuild;
 use interlock_actors::scan::NotScanned;
 use interlock_actors::verify::verify;
@@ -398,7 +400,7 @@ fn a_gap_in_an_entitys_versions_is_refused() {
     actix::System::new().block_on(async {
         let node = start(&log, 1);
         for _ in 0..3 {
-            ask(&node, vec![Command::Add(1, None)]).await;
+            ask(&node, vec![Command::Add(0, Some(7))]).await;
         }
         node.stop(Duration::from_secs(10)).await;
     });
@@ -437,4 +439,35 @@ fn a_gap_in_an_entitys_versions_is_refused() {
         let said = rebuilt(kept).expect_err("a version is missing");
         assert!(said.contains("jumps from version"), "{kept:?}: {said}");
     }
+}
+
+struct Nobody;
+
+impl Sink<Reply> for Nobody {
+    fn deliver(&self, _: Vec<(u32, Answer<Reply>)>) {}
+
+    fn gone(&self) -> bool {
+        false
+    }
+}
+
+/// Commands of one request that share an entity are one transaction, in request order, so that a
+/// later one sees the earlier; the others run beside it.
+#[test]
+fn commands_that_share_an_entity_keep_their_order() {
+    let request = Request::<Boxes> {
+        sink: Arc::new(Nobody),
+        policy: Arc::new(Rules),
+        submitted: Monotonic(0),
+        deadline: Monotonic(u64::MAX),
+        shards: 3,
+    };
+    let boxes = [1, 2, 1, 3, 2, 1].map(|number| Command::Add(0, Some(number)));
+    let numbered = |(index, command)| Numbered { index, command };
+    let planned = plan(&request, (0..).zip(boxes).map(numbered).collect());
+    let places: Vec<Vec<u32>> = planned
+        .iter()
+        .map(|one| one.items.iter().map(|item| item.reply_to.index).collect())
+        .collect();
+    assert_eq!(places, [vec![0, 2, 5], vec![1, 4], vec![3]]);
 }
