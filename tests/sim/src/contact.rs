@@ -4,8 +4,8 @@
 //! types: it keeps every contact, attempt, suppression, claim, lock, unit and hold there ever was, with
 //! the record of the log that made it, and judges a decision over what stood before that record. In
 //! `contact/`: the rules of a run (`rules`), what is asked (`ask`), the books (`books`, `holds`,
-//! `line`), what a check must come to (`check`), claims and locks (`claims`, `locks`), paid operations
-//! (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`) and everything else
+//! `line`), what a check must come to (`check`), claims and locks (`claims`, `locks`), offers and promises (`offers`),
+//! paid operations (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`) and everything else
 //! (`judge`), the changes of a record (`change`), the model that brings them together (`model`), how it
 //! explains an answer (`explain`) and a look-up (`found`), and which cases a run has seen (`coverage`).
 
@@ -29,6 +29,7 @@ mod judge;
 mod line;
 mod locks;
 mod model;
+mod offers;
 mod paid;
 mod privacy;
 mod rules;

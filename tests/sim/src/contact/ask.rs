@@ -1,6 +1,7 @@
 //! What agents, panels and consumers ask of the contact product. In `ask/`: what they ask about
-//! ownership (`own`).
+//! ownership (`own`), and about offers, promises and the list (`dealings`).
 
+mod dealings;
 mod own;
 mod paid;
 mod privacy;
@@ -50,6 +51,7 @@ struct Place {
     ids: own::Ids,
     known: paid::Known,
     holds: privacy::Holds,
+    offers: dealings::Offers,
 }
 
 /// Everybody who asks.
@@ -57,7 +59,7 @@ struct Place {
 pub(super) struct Clients {
     places: BTreeMap<SpaceId, Place>,
     /// Weights of the bodies, in the order of [`Clients::body`].
-    bodies: [u64; 12],
+    bodies: [u64; 16],
     keyed: u64,
     hot: u64,
     /// Chance of something about paid operations or shadow runs, in a thousand.
@@ -86,7 +88,7 @@ impl Clients {
             places: places.collect(),
             bodies: [
                 60,
-                random.pick(&[0, 10]),
+                random.pick(&[5, 25]),
                 random.pick(&[5, 20]),
                 random.pick(&[3, 20]),
                 random.pick(&[3, 20]),
@@ -97,6 +99,10 @@ impl Clients {
                 random.pick(&[0, 5, 20]),
                 random.pick(&[5, 20, 60]),
                 random.pick(&[5, 20]),
+                random.pick(&[0, 0, 15, 40]),
+                random.pick(&[0, 3, 15]),
+                random.pick(&[0, 5, 30]),
+                random.pick(&[1, 5]),
             ],
             keyed: random.pick(&[0, 300, 800]),
             hot: random.pick(&[0, 300, 900]),
@@ -185,7 +191,10 @@ impl Clients {
             place.body(random.weighted(&bodies), rules, now, hot, random)
         };
         let source = random.range(1..=u64::from(SOURCES));
-        let source = SourceId(u32::try_from(source).expect("a few sources"));
+        let source = match route {
+            Route::PeoplesSuppressions => SourceId::PEOPLE,
+            _ => SourceId(u32::try_from(source).expect("a few sources")),
+        };
         let mut command = Command {
             space,
             source,
@@ -194,7 +203,10 @@ impl Clients {
             body,
         };
         // These are asked for without a key here.
-        let bare = matches!(route, Route::Shadow | Route::Forget | Route::LegalHolds);
+        let bare = matches!(
+            route,
+            Route::Shadow | Route::Forget | Route::LegalHolds | Route::Suppressions
+        );
         if !bare && random.chance(keyed) {
             let request = format!("{command:?}");
             command.receipt = Some(ReceiptRef {
@@ -239,9 +251,12 @@ impl Place {
             Route::Admissions,
             Route::SettleAdmission,
             Route::Shadow,
+            Route::PeoplesSuppressions,
+            Route::OperatorSettle,
+            Route::Promises,
         ];
         let mut keys = BTreeMap::new();
-        for source in 1..=SOURCES {
+        for source in 0..=SOURCES {
             for route in routes {
                 keys.insert((source, route as u8), some(Kind::Receipt, 3));
             }
@@ -258,6 +273,7 @@ impl Place {
             ids: own::Ids::new(space, partitions),
             known: paid::Known::default(),
             holds: privacy::Holds::default(),
+            offers: dealings::Offers::new(space, partitions, random),
         }
     }
 
@@ -290,13 +306,22 @@ impl Place {
             1 => (Route::Effects, Body::ReserveEffect(reserve(effect, random))),
             2 => {
                 let by = [SettledBy::Holder, SettledBy::Observation, SettledBy::Person];
+                let by = by[random.weighted(&[6, 1, 1])];
+                let holder = by == SettledBy::Holder;
+                // Others may mean whatever attempt is the current one.
+                let named = holder || random.chance(500);
                 let body = SettleEffect {
                     effect: effect.hash,
-                    attempt: Some(attempt),
+                    attempt: named.then_some(attempt),
                     settlement,
-                    by: by[random.weighted(&[6, 1, 1])],
+                    by,
                 };
-                (Route::Settle, Body::SettleEffect(body))
+                let route = if holder {
+                    Route::Settle
+                } else {
+                    Route::OperatorSettle
+                };
+                (route, Body::SettleEffect(body))
             }
             3 => {
                 let body = DeclareEffect {
@@ -307,17 +332,24 @@ impl Place {
                 (Route::Declare, Body::DeclareEffect(body))
             }
             4 => (Route::Declare, self.contact(rules, customer, random)),
-            5 => (Route::Declare, self.suppress(rules, customer, now, random)),
+            5 => (
+                dealings::listing(random),
+                self.suppress(rules, customer, now, random),
+            ),
             6 => {
                 let body = LiftSuppression {
                     customer,
                     purpose: purpose_or_any(rules, random),
                     channel: random.chance(500).then(|| channel(rules, random)),
                 };
-                (Route::Declare, Body::LiftSuppression(body))
+                (dealings::listing(random), Body::LiftSuppression(body))
             }
             7 => observe(rules, customer, now, random),
-            _ => self.ownership(which, rules, (customer, now), hot, random),
+            8..=11 => self.ownership(which, rules, (customer, now), hot, random),
+            12 => self.offers.make(rules, (customer, now), random),
+            13 => self.offers.end(customer, random),
+            14 => dealings::promise((customer, now), random),
+            _ => dealings::read_feed(),
         }
     }
 

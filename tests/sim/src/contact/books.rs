@@ -15,6 +15,7 @@ use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::time::Timestamp;
 
 use super::holds::{Register, Row};
+use super::offers::Offers;
 use super::paid::Spent;
 use super::privacy::LegalHolds;
 use super::rules::Hours;
@@ -104,6 +105,7 @@ pub(super) struct Books {
     erased: BTreeMap<EntityKey, Vec<u64>>,
     /// Shadow runs.
     pub(super) runs: Runs,
+    pub(super) offers: Offers,
 }
 
 impl Entry {
@@ -257,11 +259,12 @@ impl Books {
             Event::CustomerErased(_) => {
                 self.erased.entry(key).or_default().push(record);
                 self.claims.entry(key).or_default().erase(record);
+                self.offers.enter(record, key, event);
             }
             Event::FeedMoved(feed) => {
                 self.feeds.entry(key).or_default().push((record, feed.last));
             }
-            _ => {}
+            _ => self.offers.enter(record, key, event),
         }
     }
 
@@ -280,6 +283,12 @@ impl Books {
         let list = self.feeds.get(&key).map_or(&[][..], Vec::as_slice);
         let until = list.partition_point(|line| line.0 < before);
         list[..until].last().map_or(0, |line| line.1)
+    }
+
+    /// The number of the newest change of a space's list.
+    pub(super) fn newest(&self, space: SpaceId) -> u64 {
+        let mut changes = self.changes.range((space, 0)..=(space, u64::MAX));
+        changes.next_back().map_or(0, |(key, _)| key.1)
     }
 
     /// The entry that a change of a space's list was about.

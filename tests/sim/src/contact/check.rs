@@ -15,7 +15,7 @@ use super::budget::{Left, left};
 use super::change::Change;
 use super::judge::Moment;
 use super::rules::Rules;
-use super::{claims, locks};
+use super::{claims, locks, offers};
 
 /// For how long a decision may be relied on.
 const VALID_S: u32 = 60;
@@ -321,6 +321,13 @@ pub(super) fn compare(
     let mut shown = reply.suppressions.to_vec();
     shown.sort_unstable();
     is("suppressions", &shown, &suppressed(moment, check))?;
+    let (holding, open) = offers::shown(moment, check.customer);
+    let mut shown = reply.commitments.clone();
+    shown.sort_by(|one, other| one.id.cmp(&other.id));
+    is("commitments", &shown, &holding)?;
+    let mut shown = reply.promises.clone();
+    shown.sort_by(|one, other| one.id.cmp(&other.id));
+    is("promises", &shown, &open)?;
     is("budgets", &reply.budgets.to_vec(), &budgets(moment, check))
 }
 

@@ -1,8 +1,14 @@
-//! Which cases of ownership a run has seen, by what was asked and what was answered.
+//! Which cases a run has seen, by what was asked and what was answered.
 //!
 //! A case that is never seen is a rule that nothing tests; `tests/sim/tests/runs.rs` asks for each
-//! of [`CASES`]. One more is counted and left out of them: a claim renewed for so long that it gets
-//! another id, which only some of the longest runs come to.
+//! of [`CASES`]. Counted and left out of them is what only longer runs come to: a claim renewed for
+//! so long that it gets another id, more open promises than a customer may have, and a lift of what
+//! people added. In
+//! `coverage/`: offers, promises, people and others (`dealings`).
+
+mod dealings;
+
+pub(super) use dealings::shown;
 
 use interlock_domain::contact::admission::AdmissionState;
 use interlock_domain::contact::claim::ClaimVia;
@@ -15,7 +21,7 @@ use interlock_domain::contact::reply::{CheckReply, Reply};
 use interlock_domain::key::EntityKey;
 
 /// The cases that a few short runs must see together.
-pub const CASES: [&str; 53] = [
+pub const CASES: [&str; 70] = [
     "check: allowed, no owner",
     "check: allowed to the owner",
     "check: allowed by the owner's intents",
@@ -69,6 +75,23 @@ pub const CASES: [&str; 53] = [
     "repeat: release",
     "repeat: refusal",
     "repeat: another request",
+    "offer: holds",
+    "offer: supersedes",
+    "offer: superseded",
+    "offer: ended before it came",
+    "offer: made before",
+    "offer: id taken",
+    "offer: turned",
+    "offer: nothing to turn",
+    "check: shows offers",
+    "check: shows promises",
+    "promise: open",
+    "promise: over",
+    "promise: nothing there",
+    "feed: read",
+    "people: added",
+    "others: settled",
+    "others: settlement refused",
 ];
 
 /// The case of an answer that a record explains.
@@ -132,7 +155,7 @@ pub(super) fn case(
         Body::RequestReport(_) => Some("shadow: asked for"),
         Body::EndReport(_) => Some("shadow: ended"),
         Body::ReleaseClaim(_) => Some(of_release(declared, replaced, reply, note)),
-        _ => None,
+        _ => dealings::case(body, route, note, events),
     }
 }
 

@@ -1,14 +1,14 @@
 //! Where an answer comes from: a record written since the question, an outcome kept under its key,
 //! or nothing that needs a record.
 
+use std::ops::RangeInclusive;
+
 use interlock_domain::contact::command::{
-    AdmissionPlace, Body, ClaimPlace, Command, DeclareContactMade, Direction, ObserveMessage,
-    ObserveOwner, Route,
+    Body, ClaimPlace, Command, DeclareContactMade, Direction, ObserveMessage, Route,
 };
 use interlock_domain::contact::directory::row_key;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::key;
-use interlock_domain::contact::name::OperationId;
 use interlock_domain::contact::note::{Mark, Noted};
 use interlock_domain::contact::reason::{Reason, Verdict};
 use interlock_domain::contact::receipt::Receipt;
@@ -47,7 +47,7 @@ impl ContactModel {
                 Reply::Check(_) => from,
                 _ => self.records,
             };
-            for number in from..=to {
+            for number in self.changing_first(from..=to) {
                 let Some(line) = self.lines.get(&number) else {
                     continue;
                 };
@@ -63,6 +63,11 @@ impl ContactModel {
                             let note = line.note.as_ref();
                             let case = coverage::case(body, route, reply, note, &line.events);
                             self.saw(case);
+                            if let Reply::Check(check) = reply {
+                                for case in coverage::shown(check) {
+                                    self.saw(case);
+                                }
+                            }
                         }
                         return Ok(());
                     }
@@ -94,6 +99,17 @@ impl ContactModel {
             }
         }
         Err(why)
+    }
+
+    /// A record that changes something has one command of its own, so these come first.
+    fn changing_first(&self, records: RangeInclusive<u64>) -> Vec<u64> {
+        let changes = |number: &u64| {
+            let line = self.lines.get(number);
+            line.is_some_and(|line| !line.events.is_empty())
+        };
+        let (mut some, none): (Vec<u64>, Vec<u64>) = records.partition(changes);
+        some.extend(none);
+        some
     }
 
     /// A repeated check names the record it comes from; any other may come from any.
@@ -146,6 +162,8 @@ impl ContactModel {
                 )
             }
             Reply::RunEnded => self.was_over(command, asked.since).then_some(Ok(())),
+            Reply::Feed(last) => Some(self.is_far(asked, *last)),
+            Reply::Moved => Some(self.has_moved(command)),
             Reply::Capacity => Some(Err("memory is not full".to_owned())),
             Reply::Check(check) if check.reasons.contains(&Reason::Unavailable) => {
                 Some(late(command, check))
@@ -237,55 +255,6 @@ impl ContactModel {
             }
         }
         Err(why)
-    }
-
-    /// A request that comes again differs in what the edge puts in anew: the id it would hand out,
-    /// and where the claim was found. Answers the forms the first may have had.
-    fn as_first(&self, command: &Command, record: u64) -> Vec<Command> {
-        let Some(line) = self.lines.get(&record) else {
-            return Vec::new();
-        };
-        let mut first = command.clone();
-        let row = line.events.iter().find_map(|(key, event)| match event {
-            Event::RowWritten(_) => Some(Id(key.hash.0)),
-            _ => None,
-        });
-        match &mut first.body {
-            Body::ClaimTarget(claim) | Body::ObserveOwner(ObserveOwner { claim, .. }) => {
-                claim.new_id = row.unwrap_or(claim.new_id);
-            }
-            Body::LockTask(lock) => lock.new_id = row.unwrap_or(lock.new_id),
-            Body::Admit(admit) => admit.new_id = row.unwrap_or(admit.new_id),
-            Body::SettleAdmission(settle) => {
-                let row = row_key(command.space, settle.admission);
-                let admitted = self.books.spent.admission(row);
-                let place = admitted.and_then(|all| {
-                    let operation = OperationId::of(&all.form(u64::MAX)?.operation);
-                    let target = all.target;
-                    Some(AdmissionPlace::At { target, operation })
-                });
-                settle.place = place.unwrap_or(AdmissionPlace::Nowhere);
-            }
-            Body::ReleaseClaim(release) => {
-                let key = row_key(command.space, release.claim);
-                let mut forms = Vec::new();
-                for place in [
-                    self.books.row(key).map(|row| ClaimPlace::At(row.target)),
-                    Some(ClaimPlace::Nowhere),
-                ] {
-                    let mut release = release.clone();
-                    release.place = place.unwrap_or(ClaimPlace::Nowhere);
-                    let body = Body::ReleaseClaim(release);
-                    forms.push(Command {
-                        body,
-                        ..command.clone()
-                    });
-                }
-                return forms;
-            }
-            _ => {}
-        }
-        vec![first]
     }
 }
 

@@ -18,8 +18,9 @@ use interlock_domain::time::Timestamp;
 use super::books::{Attempt, Books, State};
 use super::change::Change;
 use super::check::{self, Standing, standing};
+use super::holds::Row;
 use super::rules::{Hours, Rules, reason_days};
-use super::{claims, locks, paid, privacy, shadow};
+use super::{claims, locks, offers, paid, privacy, shadow};
 
 /// When something was decided: over the books before a record.
 #[derive(Clone, Copy, Debug)]
@@ -79,6 +80,12 @@ impl Moment<'_> {
             hash,
         }
     }
+
+    /// Where an id led before the record.
+    pub(super) fn row(&self, key: EntityKey) -> Option<&Row> {
+        let row = self.books.row(key);
+        row.filter(|row| row.record < self.record && self.now < row.until)
+    }
 }
 
 /// Decides a command.
@@ -133,19 +140,19 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::ForgetCustomer(body) => privacy::forget(moment, body),
         Body::PlaceHold(body) => privacy::place(moment, body),
         Body::ReleaseHold(body) => privacy::release(moment, body),
+        Body::MakeCommitment(body) => Due::OneOf(offers::make(moment, body)),
+        Body::EndCommitment(body) => Due::OneOf(offers::end(moment, body)),
+        Body::TurnPromise(body) => Due::OneOf(offers::promise(moment, body)),
         Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_)
         | Body::FindHold(_)
-        | Body::MakeCommitment(_)
-        | Body::EndCommitment(_)
         | Body::ReadFeed => unreachable!("they leave no record"),
         Body::NoteMessage(_)
         | Body::EndObservation(_)
         | Body::ReadReports(_)
         | Body::FindAdmission(_)
         | Body::Handoff(_)
-        | Body::TurnPromise(_)
         | Body::EndFact(_)
         | Body::FindTies(_) => unreachable!("the workload has no such command"),
     }

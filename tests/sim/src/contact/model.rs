@@ -339,6 +339,8 @@ impl ContactModel {
                 }
                 Ok(())
             }
+            Event::SuppressionAdded(added) => self.counts(record, event, added.number),
+            Event::SuppressionLifted(lifted) => self.counts(record, event, lifted.number),
             Event::ReceiptKept(kept) => match self.books.receipts(key).last() {
                 Some(last) if now < last.until => {
                     violated("model", format!("{kept:?} over a kept outcome, {last:?}"))
@@ -347,6 +349,31 @@ impl ContactModel {
             },
             _ => self.holds_alone(record, key, event),
         }
+    }
+
+    /// Numbers of a space's list are in the order of its changes and leave none out.
+    fn counts(
+        &self,
+        record: &Written<Contact>,
+        event: &Event,
+        number: u64,
+    ) -> Result<(), Violation> {
+        let mut before = 0;
+        for entry in &record.entries {
+            match &entry.event {
+                Some(other) if other == event => break,
+                Some(Event::SuppressionAdded(_) | Event::SuppressionLifted(_)) => before += 1,
+                _ => {}
+            }
+        }
+        let last = self.books.newest(record.space) + before;
+        if number == last + 1 {
+            return Ok(());
+        }
+        violated(
+            "model",
+            format!("{event:?} after change {last} of the list"),
+        )
     }
 
     /// C3 and C4, and one row for each id.
@@ -383,7 +410,9 @@ impl ContactModel {
                 lock.epoch
             }
             Event::RowWritten(row) => {
-                return match self.books.row(key) {
+                // The id of an offer is free again long after its end.
+                let known = self.books.row(key).filter(|known| now < known.until);
+                return match known {
                     Some(known) => violated("model", format!("{row:?} over {known:?}")),
                     None => Ok(()),
                 };
@@ -438,6 +467,7 @@ impl ContactModel {
                         let claims = self.books.claims(key);
                         let locks = self.books.locks(key);
                         entries.any(|entry| entry.in_force(now))
+                            || self.books.offers.is_needed(key, record.number, now)
                             || claims.is_some_and(|all| all.is_needed(record.number, now))
                             || locks.is_some_and(|all| all.is_needed(record.number, now))
                     }

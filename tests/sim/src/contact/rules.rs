@@ -21,6 +21,13 @@ pub(super) const GATEWAY: &str = "gate";
 /// Levels, the strictest first. Some versions have dropped the last, so that no other's place ever
 /// changes: what a claim of a level with another place is worth is left open.
 const LEVELS: [&str; 4] = ["closed", "human_active", "soft_pause", "agent_active"];
+/// Types of offers and how they agree; some versions have dropped the last.
+const OFFERS: [(&str, Agree); 4] = [
+    ("discount", Agree::First),
+    ("offer", Agree::Best),
+    ("contract", Agree::Exclusive),
+    ("gift", Agree::First),
+];
 /// Ownership sources; some versions have dropped the last.
 const OWNERSHIP_SOURCES: [&str; 2] = ["panel", "middleware"];
 const KINDS: [&str; 6] = [
@@ -33,6 +40,14 @@ const KINDS: [&str; 6] = [
 ];
 /// Zones without a change of offset in the years of a run, with their offsets in minutes.
 const ZONES: [(&str, i64); 2] = [("UTC", 0), ("America/Sao_Paulo", -180)];
+
+/// How offers of a type agree.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Agree {
+    First,
+    Best,
+    Exclusive,
+}
 
 /// One version of a space's rules.
 #[derive(Clone, Debug)]
@@ -49,6 +64,8 @@ pub(super) struct Rules {
     pub(super) longest_s: i64,
     /// What paid operations may cost.
     pub(super) caps: Vec<Cap>,
+    /// Types of offers.
+    pub(super) offers: Vec<(&'static str, Agree)>,
 }
 
 #[derive(Clone, Debug)]
@@ -146,6 +163,7 @@ impl Rules {
         let owners = owners.map(|&name| (name, random.pick(&[2, 20, 3_600])));
         let owners = owners.collect();
         let longest_s = random.pick(&[3, 60, 86_400, 86_400]);
+        let types = if random.chance(150) { 3 } else { 4 };
         let mut day = || i64::try_from(random.range(1..=3)).unwrap_or(1);
         Self {
             purposes,
@@ -156,12 +174,21 @@ impl Rules {
             owners,
             longest_s,
             caps: Cap::some(random),
+            offers: OFFERS[..types].to_vec(),
         }
     }
 
     /// The cap of a paid operation.
     pub(super) fn cap(&self, operation: &str) -> Option<&Cap> {
         self.caps.iter().find(|cap| cap.name == operation)
+    }
+
+    /// How offers of a type agree; `None` when it is not declared.
+    pub(super) fn agrees(&self, kind: &str) -> Option<Agree> {
+        let mut offers = self.offers.iter();
+        offers
+            .find(|(name, _)| *name == kind)
+            .map(|(_, agree)| *agree)
     }
 
     pub(super) fn purpose(&self, id: PurposeId) -> Option<&Purpose> {
@@ -213,6 +240,7 @@ impl Rules {
             }
             Body::LockTask(body) => level(body.level.as_ref()),
             Body::Admit(body) => self.cap(&body.operation).is_some(),
+            Body::MakeCommitment(body) => self.agrees(&body.kind).is_some(),
             _ => true,
         }
     }
@@ -249,6 +277,14 @@ impl Rules {
         let owners = list(&self.owners, |(name, longest_s)| {
             format!(r#""{name}":{{"max_validity_s":{longest_s},"holder_kind":"human"}}"#)
         });
+        let offers = list(&self.offers, |(name, agree)| {
+            let agree = match agree {
+                Agree::First => "first_holds",
+                Agree::Best => "best_wins",
+                Agree::Exclusive => "exclusive",
+            };
+            format!(r#""{name}":"{agree}""#)
+        });
         let longest_s = self.longest_s;
         let paid = list(&self.caps, Cap::text);
         let document = format!(
@@ -258,6 +294,7 @@ impl Rules {
                     "sources":{{{owners}}}}},
                 "suppression":{{"reasons":{{{reasons}}}}},
                 "paid":{{{paid}}},
+                "commitments":{{{offers}}},
                 "effects":{{"paid_call_operation":"{EFFECTS_DRAW_ON}","effect_lease_s":{},"effect_key_days":{{{days}}}}}}}"#,
             self.lease_s
         );
