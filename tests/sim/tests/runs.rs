@@ -47,7 +47,8 @@ fn a_run_has_no_other_faults_than_it_is_given() {
     let counts = |faults: &str| {
         let faults: Faults = faults.parse().expect("a list of faults");
         let mut sum = Report::default();
-        for seed in 1..=8 {
+        // Few starts fail; those of the last seeds do.
+        for seed in (1..=8).chain([25, 31]) {
             let options = Options {
                 faults: faults.clone(),
                 ..options(seed, 2_500, 3)
