@@ -10,8 +10,7 @@ use std::collections::BTreeMap;
 
 use interlock_domain::contact::command::{
     AddSuppression, Body, Check, Command, DeclareContactMade, DeclareEffect, Direction, EffectKind,
-    EffectRef, LiftSuppression, ObserveMessage, ReceiptRef, ReserveEffect, Route, SettleEffect,
-    SettledBy, Settlement,
+    EffectRef, LiftSuppression, ObserveMessage, ReceiptRef, ReserveEffect, Route, Settlement,
 };
 use interlock_domain::contact::directory::Target;
 use interlock_domain::contact::name::{
@@ -304,25 +303,7 @@ impl Place {
                 self.check(rules, (customer, object), effect, random)
             }
             1 => (Route::Effects, Body::ReserveEffect(reserve(effect, random))),
-            2 => {
-                let by = [SettledBy::Holder, SettledBy::Observation, SettledBy::Person];
-                let by = by[random.weighted(&[6, 1, 1])];
-                let holder = by == SettledBy::Holder;
-                // Others may mean whatever attempt is the current one.
-                let named = holder || random.chance(500);
-                let body = SettleEffect {
-                    effect: effect.hash,
-                    attempt: named.then_some(attempt),
-                    settlement,
-                    by,
-                };
-                let route = if holder {
-                    Route::Settle
-                } else {
-                    Route::OperatorSettle
-                };
-                (route, Body::SettleEffect(body))
-            }
+            2 => dealings::settle(effect.hash, attempt, settlement, random),
             3 => {
                 let body = DeclareEffect {
                     effect: effect.hash,

@@ -63,11 +63,9 @@ impl ContactModel {
                             let note = line.note.as_ref();
                             let case = coverage::case(body, route, reply, note, &line.events);
                             self.saw(case);
-                            if let Reply::Check(check) = reply {
-                                for case in coverage::shown(check) {
-                                    self.saw(case);
-                                }
-                            }
+                            coverage::shown(reply)
+                                .into_iter()
+                                .for_each(|case| self.saw(case));
                         }
                         return Ok(());
                     }

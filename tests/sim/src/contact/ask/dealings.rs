@@ -1,7 +1,8 @@
 //! What is asked about offers and promises, and who reads the suppression list.
 
 use interlock_domain::contact::command::{
-    Body, ClaimPlace, EndCommitment, MakeCommitment, Route, TurnPromise,
+    Body, ClaimPlace, EndCommitment, MakeCommitment, Route, SettleEffect, SettledBy, Settlement,
+    TurnPromise,
 };
 use interlock_domain::contact::commitment::{CommitmentState, Score};
 use interlock_domain::contact::directory::Target;
@@ -148,4 +149,30 @@ pub(super) fn listing(random: &mut Random) -> Route {
         Route::Declare,
         Route::PeoplesSuppressions,
     ])
+}
+
+/// A settlement: of the holder, or of somebody who settles for others.
+pub(super) fn settle(
+    effect: KeyHash,
+    attempt: u32,
+    settlement: Settlement,
+    random: &mut Random,
+) -> (Route, Body) {
+    let by = [SettledBy::Holder, SettledBy::Observation, SettledBy::Person];
+    let by = by[random.weighted(&[6, 1, 1])];
+    let holder = by == SettledBy::Holder;
+    // Others may mean whatever attempt is the current one.
+    let named = holder || random.chance(500);
+    let body = SettleEffect {
+        effect,
+        attempt: named.then_some(attempt),
+        settlement,
+        by,
+    };
+    let route = if holder {
+        Route::Settle
+    } else {
+        Route::OperatorSettle
+    };
+    (route, Body::SettleEffect(body))
 }

@@ -5,7 +5,7 @@ use interlock_domain::contact::commitment::CommitmentState;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::note::{Note, Noted};
 use interlock_domain::contact::promise::PromiseState;
-use interlock_domain::contact::reply::CheckReply;
+use interlock_domain::contact::reply::Reply;
 use interlock_domain::key::EntityKey;
 
 /// The case of an answer that a record explains.
@@ -84,9 +84,12 @@ fn of_offer(refused: bool, events: &[(EntityKey, Event)]) -> &'static str {
 }
 
 /// What a check shows beside its decision.
-pub(in crate::contact) fn shown(reply: &CheckReply) -> [Option<&'static str>; 2] {
+pub(in crate::contact) fn shown(reply: &Reply) -> [Option<&'static str>; 2] {
+    let Reply::Check(check) = reply else {
+        return [None; 2];
+    };
     [
-        (!reply.commitments.is_empty()).then_some("check: shows offers"),
-        (!reply.promises.is_empty()).then_some("check: shows promises"),
+        (!check.commitments.is_empty()).then_some("check: shows offers"),
+        (!check.promises.is_empty()).then_some("check: shows promises"),
     ]
 }
