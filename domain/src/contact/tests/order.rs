@@ -353,3 +353,24 @@ fn t5_t6_a_signature_is_due_only_with_a_guarded_purpose_a_gateway_and_a_channel(
         assert!(!reply.sign);
     }
 }
+
+/// A token lets a contact through: what is held back never gets one.
+#[test]
+fn t5_what_is_held_back_is_not_signed() {
+    let mut world = World::new();
+    let wanted = || {
+        check()
+            .to("p")
+            .purpose("marketing")
+            .on("whatsapp")
+            .through("wa_gateway")
+    };
+    let mut denied = None;
+    for _ in 0..10 {
+        let reply = world.check(wanted());
+        let is_allowed = reply.verdict == Verdict::Allow;
+        assert_eq!(reply.sign, is_allowed);
+        denied = denied.or((!is_allowed).then_some(reply.verdict));
+    }
+    assert_eq!(denied, Some(Verdict::Deny), "the budget ends");
+}
