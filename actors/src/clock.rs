@@ -201,6 +201,7 @@ fn wall_ms() -> i64 {
 mod tests {
     use super::*;
 
+    /// Pitfall 1.
     #[test]
     fn a_step_back_of_the_wall_clock_never_moves_node_time_back() {
         let clock = NodeClock::system();
@@ -211,6 +212,7 @@ mod tests {
         assert!(clock.now() >= before);
     }
 
+    /// Pitfall 3.
     #[test]
     fn a_large_step_forward_is_not_followed() {
         let clock = NodeClock::system();

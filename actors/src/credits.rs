@@ -226,6 +226,7 @@ mod tests {
         space_commands_max: 4_000,
     };
 
+    /// Pitfall 30.
     #[test]
     fn a_refused_request_takes_nothing() {
         let credits = Credits::new(OPTIONS);
@@ -248,6 +249,7 @@ mod tests {
 
     /// Whoever floods, by commands or by bytes, and however many do, leaves room for those who ask for
     /// little.
+    /// Pitfall 29.
     #[test]
     fn floods_never_keep_a_quiet_space_out() {
         for (commands, bytes) in [(500, 100), (1, 15_000)] {

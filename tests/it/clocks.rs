@@ -105,6 +105,7 @@ fn skew(server: &Server) -> i64 {
     skew as i64
 }
 
+/// Pitfalls 1, 3.
 #[test]
 fn a_wall_clock_that_steps_moves_no_window_no_lease_and_no_effect() {
     let server = setup().start();
@@ -183,6 +184,7 @@ fn reserve(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> Reserved {
     seen
 }
 
+/// Pitfall 17.
 #[test]
 fn a_server_that_stands_still_grants_nothing_twice() {
     let seconds = count("INTERLOCK_STOP_S", 4) as u64;

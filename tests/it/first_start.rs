@@ -42,6 +42,7 @@ fn the_curl_line_works_as_pasted() {
     assert_eq!(answer["decision"], "allow", "{answer}");
 }
 
+/// Pitfall 33.
 #[test]
 fn the_ready_line_comes_last_and_says_how_safe_an_answer_is() {
     let server = Setup::new().shards(2).start();

@@ -21,6 +21,7 @@ fn check(number: usize, direction: &str) -> Value {
     })
 }
 
+/// Pitfall 30.
 #[test]
 fn a_client_that_left_before_it_was_heard_reserves_nothing() {
     let server = Setup::new().seed(SEED).start();

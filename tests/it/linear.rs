@@ -61,6 +61,7 @@ fn claims_and_checks_are_linearizable_on_2_shards() {
     at(2);
 }
 
+/// Pitfall 18.
 #[test]
 fn claims_and_checks_are_linearizable_on_5_shards() {
     at(5);

@@ -86,6 +86,7 @@ fn race_at(shards: u16) {
 
 /// No durable write, no admission: what the failing disk did not take is answered 503 and is asked for
 /// again under its key, and every unit that was answered is spent after the next start.
+/// Pitfall 5.
 #[test]
 fn a_call_whose_record_is_not_written_is_not_admitted() {
     const UNITS: u32 = 1_000_000;

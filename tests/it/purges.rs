@@ -41,6 +41,7 @@ fn metric(client: &Client, name: &str, label: &str) -> f64 {
         .sum()
 }
 
+/// Pitfall 28.
 #[test]
 fn many_that_are_over_go_while_decisions_are_made() {
     let server = setup().start();

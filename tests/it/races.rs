@@ -123,6 +123,7 @@ fn races_have_one_winner_on_2_shards() {
     race_at(2);
 }
 
+/// Pitfall 35.
 #[test]
 fn races_have_one_winner_on_5_shards() {
     race_at(5);
@@ -278,6 +279,7 @@ fn e3_of_sixteen_agents_at_once_one_gets_the_effect() {
     }
 }
 
+/// Pitfall 18.
 #[test]
 fn b1_of_twenty_one_agents_at_once_one_gets_the_last_unit() {
     for shards in [1, 2, 5] {

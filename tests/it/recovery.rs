@@ -45,6 +45,7 @@ fn a_test_clock_goes_forward_only_and_also_over_a_restart() {
     assert_eq!(server.get("/test/clock", "").status, 404, "never otherwise");
 }
 
+/// Pitfall 4.
 #[test]
 fn what_was_answered_is_there_after_a_kill() {
     let server = Setup::new().seed(SEED).start();

@@ -40,6 +40,7 @@ fn an_address_beyond_loopback() {
     assert_eq!(server.get("/healthz", "").status, 200);
 }
 
+/// Pitfall 31.
 #[test]
 fn a_locked_directory() {
     let server = Setup::new().start();

@@ -85,6 +85,7 @@ impl Drop for Script {
     }
 }
 
+/// Pitfalls 5, 6.
 #[test]
 fn f1_f2_f4_each_purpose_goes_its_way_while_the_server_is_gone() {
     let server = Setup::new().seed(SEED).start();

@@ -17,6 +17,7 @@ const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
 const SEED: &str = include_str!("../conformance/space.json");
 const REQUESTS: usize = 100;
 
+/// Pitfall 33.
 #[test]
 fn every_answer_comes_after_the_sync_of_its_record() {
     let server = Setup::new().seed(SEED).shards(2).start();

@@ -6,6 +6,7 @@ mod acceptance;
 mod code;
 mod directions;
 mod exceptions;
+mod pitfalls;
 mod places;
 mod ratchet;
 mod source;
@@ -73,6 +74,8 @@ pub(crate) fn run(bless: bool) -> Outcome {
         &read(&root, acceptance::TABLE)?,
         &sources,
     ));
+    faults.extend(pitfalls::check(&read(&root, pitfalls::TABLE)?, &sources));
+    faults.extend(pitfalls::cited(&read(&root, pitfalls::SECURITY)?, &sources));
     faults.extend(ratchet::check(
         &root.join("xtask/ratchet.toml"),
         &sources,

@@ -163,13 +163,17 @@ fn d15_a_batch_of_500_is_answered_in_order() {
     assert_eq!(ids.len(), 500);
 }
 
+/// Pitfall 32.
 #[test]
 fn d16_a_batch_has_1_to_500_checks() {
     let node = Node::start();
     let batch = |count: usize| json!({"checks": vec![check(); count]});
     node.post(BATCH, &batch(0)).problem(422, "invalid_input");
     node.post(BATCH, &batch(501)).problem(422, "invalid_input");
-    assert_eq!(results(&node.post(BATCH, &batch(1)).ok()).len(), 1);
+    for count in [1, 499, 500] {
+        let answered = node.post(BATCH, &batch(count)).ok();
+        assert_eq!(results(&answered).len(), count);
+    }
 }
 
 #[test]

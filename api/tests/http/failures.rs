@@ -212,6 +212,7 @@ fn a_body_that_does_not_arrive_is_not_waited_for() {
         .problem(408, "request_timeout");
 }
 
+/// Pitfall 30.
 #[test]
 fn bodies_are_bounded_together() {
     let limits = ApiLimits {

@@ -245,6 +245,7 @@ fn w17_k4_a_repeat_under_one_key_is_answered_and_not_done_again() {
     assert_eq!(first["decision"], "allow");
 }
 
+/// Pitfall 7.
 #[test]
 fn w18_another_request_under_one_key_is_409() {
     let node = Node::start();
@@ -302,6 +303,7 @@ fn w17_order_spaces_and_spelled_out_defaults_make_no_other_request() {
     assert_eq!(first.body, second.body);
 }
 
+/// Pitfall 9.
 #[test]
 fn a_key_counts_for_one_source_and_one_route() {
     let node = Node::start();

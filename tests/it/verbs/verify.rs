@@ -20,6 +20,7 @@ fn files(root: &std::path::Path) -> Vec<(std::path::PathBuf, Vec<u8>)> {
     found
 }
 
+/// Pitfall 34.
 #[test]
 fn verify_reads_what_a_kill_left_and_changes_nothing() {
     let (server, setup) = started();
@@ -59,6 +60,7 @@ fn verify_reads_what_a_kill_left_and_changes_nothing() {
     assert_eq!(server.get(ME, key).status, 200);
 }
 
+/// Pitfall 34.
 #[test]
 fn verify_refuses_a_log_that_lost_commits_or_its_secret() {
     let (server, setup) = started();

@@ -88,6 +88,7 @@ fn purged(stats: &Stats) -> u64 {
     stats.purged.iter().sum()
 }
 
+/// Pitfall 28.
 #[test]
 fn many_purges_take_many_turns_and_decisions_go_on_in_each() {
     let mut shard = shard();

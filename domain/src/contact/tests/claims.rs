@@ -110,6 +110,7 @@ fn o4_o5_a_stricter_claim_wins_and_the_softer_one_holds_again_after_it() {
     assert_eq!(owner(&mut world).as_deref(), Some("bot"));
 }
 
+/// Pitfall 15.
 #[test]
 fn o6_a_renewal_keeps_the_id_and_gets_a_new_epoch() {
     let mut world = World::new();
@@ -155,6 +156,7 @@ fn a_renewal_does_not_climb_past_a_stricter_holder() {
     assert_eq!((&*owner.holder, &*owner.level), ("bot", "closed"));
 }
 
+/// Pitfall 16.
 #[test]
 fn o7_o8_a_release_names_the_current_epoch() {
     let mut world = World::new();

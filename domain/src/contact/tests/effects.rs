@@ -158,6 +158,7 @@ fn e11_failed_opens_the_next_attempt_and_keeps_the_kind() {
     );
 }
 
+/// Pitfall 15.
 #[test]
 fn e12_e16_a_stale_attempt_changes_nothing() {
     let mut world = World::new();
@@ -216,6 +217,7 @@ fn e15_an_unknown_effect_is_not_found() {
     assert_eq!(world.run(&settle("k", 1, Done)), Reply::NotFound);
 }
 
+/// Pitfall 14.
 #[test]
 fn e17_a_key_past_its_days_is_free_again_with_attempt_1() {
     for swept in [false, true] {

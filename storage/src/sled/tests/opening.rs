@@ -245,6 +245,7 @@ fn a_long_run_leaves_no_blobs() {
     assert!(size < 200_000_000, "space is used again: {size} bytes");
 }
 
+/// Pitfall 32.
 #[test]
 fn the_largest_commit_is_taken() {
     let root = tempfile::tempdir().expect("a directory");
