@@ -14,6 +14,7 @@
 
 mod answer;
 mod connection;
+mod fairness;
 mod http;
 mod options;
 mod paid;
@@ -56,6 +57,18 @@ fn drive(options: &Options) -> Result<bool, String> {
             }
         );
         return Ok(true);
+    }
+    if let Scenario::Fairness { fairness } = &options.scenario {
+        return fairness::run(fairness, |round| {
+            let json = || serde_json::to_string(round).map_err(|error| error.to_string());
+            let text = if fairness.json {
+                json()?
+            } else {
+                round.to_string()
+            };
+            println!("{text}");
+            Ok(())
+        });
     }
     let mut passed = true;
     for plan in options.plans()? {

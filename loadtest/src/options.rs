@@ -5,6 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
+use crate::fairness::FairnessOptions;
 use crate::paid::PaidOptions;
 use crate::template::Shape;
 
@@ -49,6 +50,11 @@ pub(crate) enum Scenario {
     Paid {
         #[command(flatten)]
         paid: PaidOptions,
+    },
+    /// Single checks of one space, alone and then beside a flood of batches of another
+    Fairness {
+        #[command(flatten)]
+        fairness: FairnessOptions,
     },
 }
 
@@ -144,11 +150,11 @@ pub(crate) struct Plan {
 }
 
 impl Options {
-    /// The runs of checks asked for, in order; none of paid operations, which have their own.
+    /// The runs of checks asked for, in order; none of the scenarios that have their own.
     pub(crate) fn plans(&self) -> Result<Vec<Plan>, String> {
         match &self.scenario {
             Scenario::Batch { common, batch } => Ok(vec![Plan::new("batch", common, Some(batch))?]),
-            Scenario::Paid { .. } => Ok(Vec::new()),
+            Scenario::Paid { .. } | Scenario::Fairness { .. } => Ok(Vec::new()),
             Scenario::Single { common } => Ok(vec![Plan::new("single", common, None)?]),
             Scenario::Hot { common, batch, on } => {
                 let mut plans = Vec::new();
@@ -170,6 +176,20 @@ impl Options {
 }
 
 impl Plan {
+    /// Single checks of the quiet space of a fairness run.
+    pub(crate) fn quiet(common: &Common) -> Result<Self, String> {
+        Self::new("quiet", common, None)
+    }
+
+    /// Full batches of its flooding space.
+    pub(crate) fn flood(common: &Common) -> Result<Self, String> {
+        let batch = BatchOptions {
+            batch: BATCH_MAX,
+            order_probes: 1,
+        };
+        Self::new("flood", common, Some(&batch))
+    }
+
     fn new(
         title: &'static str,
         common: &Common,
