@@ -75,3 +75,13 @@ impl Until {
         Instant::now() >= self.0
     }
 }
+
+/// Tells how long it is since it was made.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the test is outside the server and measures by the machine's clock"
+)]
+pub(crate) fn stopwatch() -> impl Fn() -> Duration {
+    let start = Instant::now();
+    move || start.elapsed()
+}

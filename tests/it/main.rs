@@ -12,6 +12,7 @@ mod first_start;
 mod gateway;
 mod gone;
 mod harness;
+mod hostile;
 mod kills;
 mod linear;
 mod list;

@@ -15,6 +15,7 @@ mod conformance;
 mod deny;
 mod figures;
 mod mutants;
+mod schema;
 mod server;
 mod setup;
 mod shell;
@@ -61,6 +62,8 @@ enum Verb {
     Deny,
     /// Drive a server with the published SDK
     Conformance(conformance::Options),
+    /// Send generated requests to a server and hold its answers to the document
+    Schema(schema::Options),
     /// Measure a release server on this machine and print a table
     Figures(figures::Options),
 }
@@ -77,6 +80,9 @@ fn main() -> ExitCode {
         Verb::Deny => deny::run(),
         Verb::Conformance(options) => {
             conformance::run(&options).and_then(|tests| tests.close(shell::is_ci()))
+        }
+        Verb::Schema(options) => {
+            schema::run(&options).and_then(|tests| tests.close(shell::is_ci()))
         }
         Verb::Figures(options) => figures::run(&options),
     };

@@ -46,6 +46,16 @@ pub(crate) struct Server {
 impl Server {
     /// Starts `binary serve` on the data folder `folder/data` and waits until it is ready.
     pub(crate) fn start(binary: &Path, folder: &Path, options: &[&str]) -> Outcome<Self> {
+        Self::start_with(binary, folder, &seed(), options)
+    }
+
+    /// The same with the spaces of another seed.
+    pub(crate) fn start_with(
+        binary: &Path,
+        folder: &Path,
+        seed: &Path,
+        options: &[&str],
+    ) -> Outcome<Self> {
         let log = folder.join("server.log");
         let errors = File::create(&log).map_err(|error| format!("{}: {error}", log.display()))?;
         let mut serve = shell::command(binary, ["serve", "--data"]);
@@ -53,7 +63,7 @@ impl Server {
             .arg(folder.join("data"))
             .arg("--listen")
             .arg(free_address()?);
-        serve.arg("--seed").arg(seed()).args(options);
+        serve.arg("--seed").arg(seed).args(options);
         let config = shell::root().join("config.toml");
         if config.exists() {
             serve.arg("--config").arg(config);

@@ -1,9 +1,10 @@
 //! All tests with one command: set-up, the workspace's tests under nextest, documentation tests, the
-//! published SDK against a running server. One summary at the end; no skipped test goes unseen.
+//! published SDK and generated requests against a running server. One summary at the end; no skipped test goes unseen.
 
 use std::time::Duration;
 
 use crate::conformance;
+use crate::schema;
 use crate::setup;
 use crate::shell::{self, Follow, Outcome, took};
 use crate::summary::Tests;
@@ -13,13 +14,14 @@ type Part = (&'static str, fn() -> Outcome<Tests>);
 /// Runs everything and prints a line for each part; the caller prints the sum and judges it.
 pub(crate) fn run() -> Outcome<Tests> {
     setup::run()?;
-    let parts: [Part; 4] = [
+    let parts: [Part; 5] = [
         ("workspace", || nextest(&["--workspace"])),
         ("features", || nextest(&shell::FEATURES)),
         ("documentation", documentation),
         ("conformance", || {
             conformance::run(&conformance::Options::whole())
         }),
+        ("schema", || schema::run(&schema::Options::usual())),
     ];
     let mut total = Tests::default();
     let mut rows: Vec<(&str, String, Duration)> = Vec::new();

@@ -1,0 +1,428 @@
+//! Clients that mean harm or do not know better: each gets a clear 4xx or a closed connection within
+//! its time, memory stays bounded, and a client beside them goes on being answered.
+//!
+//! Here: bytes on a connection. Not here: bodies of JSON one by one (`api/tests/http/malformed.rs`),
+//! generated ones (`cargo xtask schema`), who may ask (`api/tests/http/doors.rs`).
+#![expect(
+    clippy::print_stdout,
+    reason = "what it did to a client beside it is a figure"
+)]
+
+use std::io::{ErrorKind, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+use serde_json::json;
+
+use crate::harness::{PATIENCE, Server, Setup, stopwatch};
+use crate::raw::{Connection, post};
+
+const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+const SEED: &str = include_str!("../conformance/space.json");
+const CHECK: &str = "/v1/coordination/check";
+const CONFIG: &str = "[deadlines]\nhead_read_ms_max = 1000\nbody_read_ms_max = 1000\n";
+/// What the server may keep beside what it had, in bytes, whatever clients do.
+const GROWTH_MAX: u64 = 400 << 20;
+const IDLE: u64 = 10_000;
+
+fn start() -> Server {
+    Setup::new().seed(SEED).config(CONFIG).shards(2).start()
+}
+
+fn connect(server: &Server) -> TcpStream {
+    let address = server.url().trim_start_matches("http://");
+    let stream = TcpStream::connect(address).expect("the server listens");
+    stream
+        .set_read_timeout(Some(PATIENCE))
+        .expect("a socket option");
+    stream
+        .set_write_timeout(Some(PATIENCE))
+        .expect("a socket option");
+    stream
+}
+
+/// Sends, and gives the status of the first answer; 0 when the connection was closed without one.
+/// A write the server no longer reads is no failure.
+fn answer(server: &Server, bytes: &[u8]) -> u16 {
+    let mut stream = connect(server);
+    let mut written = 0;
+    while written < bytes.len() {
+        match stream.write(&bytes[written..]) {
+            Ok(count) if count > 0 => written += count,
+            Ok(_) | Err(_) => break,
+        }
+    }
+    first_status(&mut stream)
+}
+
+fn first_status(stream: &mut TcpStream) -> u16 {
+    let mut seen = Vec::new();
+    let mut buffer = [0; 4_096];
+    loop {
+        match stream.read(&mut buffer) {
+            Ok(0) => return 0,
+            Ok(count) => seen.extend_from_slice(&buffer[..count]),
+            Err(error) if error.kind() == ErrorKind::ConnectionReset => return 0,
+            Err(error) => panic!("neither an answer nor an end: {error}"),
+        }
+        let text = String::from_utf8_lossy(&seen);
+        if let Some(line) = text.split_once("\r\n").map(|(line, _)| line) {
+            let status = line.split(' ').nth(1).and_then(|code| code.parse().ok());
+            return status.unwrap_or_else(|| panic!("no HTTP: {line}"));
+        }
+    }
+}
+
+/// Resident memory of the server, in bytes.
+fn resident(server: &Server) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()));
+    let status = status.expect("the server runs");
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let kib: u64 = line
+        .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+        .expect("a number");
+    kib * 1_024
+}
+
+/// Says at its end that the harm is over.
+struct Told<'a>(&'a AtomicBool);
+
+impl Drop for Told<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Release);
+    }
+}
+
+/// Does harm while a client beside it checks over one connection, which must go on; prints how long
+/// its checks took and what memory became.
+fn beside(what: &str, server: &Server, harm: impl FnOnce()) {
+    let (before, stop) = (resident(server), AtomicBool::new(false));
+    let mut took = std::thread::scope(|scope| {
+        let client = scope.spawn(|| {
+            let mut connection = Connection::new(server.url());
+            let mut took = Vec::new();
+            while !stop.load(Ordering::Acquire) || took.len() < 50 {
+                let body = json!({"agent": "control", "intent": "i", "direction": "outbound",
+                    "purpose": "service", "effect_key": format!("{what} {}", took.len())});
+                let request = post(CHECK, KEY, None, &body.to_string());
+                let watch = stopwatch();
+                let (status, text) = connection.ask(&request).expect("the server answers");
+                took.push(watch());
+                assert_eq!(status, 200, "beside {what}: {text}");
+                std::thread::park_timeout(Duration::from_millis(1));
+            }
+            took
+        });
+        {
+            // Also where the harm fails the test: the client beside it must end.
+            let _told = Told(&stop);
+            harm();
+        }
+        client.join().expect("the client beside")
+    });
+    took.sort_unstable();
+    let after = resident(server);
+    println!(
+        "{what}: {} checks beside it, p99 {:?}; {} MiB resident before, {} after",
+        took.len(),
+        took[took.len() * 99 / 100],
+        before >> 20,
+        after >> 20
+    );
+    assert!(
+        after < before + GROWTH_MAX,
+        "{what}: {before} bytes became {after}"
+    );
+}
+
+/// A request line, some headers, and what follows the empty line.
+fn request(headers: &str, body: &[u8]) -> Vec<u8> {
+    let head = format!(
+        "POST {CHECK} HTTP/1.1\r\nhost: test\r\nauthorization: Bearer {KEY}\r\ncontent-type: \
+         application/json\r\n{headers}\r\n"
+    );
+    [head.as_bytes(), body].concat()
+}
+
+fn sized(body: &[u8]) -> Vec<u8> {
+    request(&format!("content-length: {}\r\n", body.len()), body)
+}
+
+/// What is sent, its bytes, and the answers that are right; 0 is a closed connection.
+type Row = (&'static str, Vec<u8>, &'static [u16]);
+
+const CHECK_BODY: &[u8] =
+    br#"{"agent":"a","intent":"i","direction":"outbound","purpose":"service"}"#;
+
+/// Heads that are too much or are none.
+fn heads() -> Vec<Row> {
+    let flood: String = (0..5_000).map(|it| format!("x-{it}: y\r\n")).collect();
+    let wide = format!("x: {}\r\n", "y".repeat(1 << 20));
+    let text = |text: &str| text.as_bytes().to_vec();
+    let hello = b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03abcdefgh\r\n\r\n".to_vec();
+    let preface = text("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+    let lines = text("GET /healthz HTTP/1.1\nhost: test\n\n");
+    vec![
+        ("5,000 headers", request(&flood, b""), &[400, 431, 0]),
+        (
+            "a header of a megabyte",
+            request(&wide, b""),
+            &[400, 431, 0],
+        ),
+        ("HTTP/2 without asking", preface, &[400, 505, 0]),
+        ("a TLS hello", hello, &[400, 0]),
+        (
+            "a version that is none",
+            text("GET / HTTP/9.9\r\n\r\n"),
+            &[400, 505, 0],
+        ),
+        ("a zero byte in a header", request("x: \0\r\n", b""), &[400]),
+        ("bare line feeds", lines, &[200, 400]),
+    ]
+}
+
+/// Bodies whose end is not clear, as in smuggling.
+fn framing() -> Vec<Row> {
+    let length = CHECK_BODY.len();
+    let chunked = |body: &[u8]| request("transfer-encoding: chunked\r\n", body);
+    let sizes = |headers: String| request(&headers, CHECK_BODY);
+    let both = format!("content-length: {length}\r\ntransfer-encoding: chunked\r\n");
+    let inner = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
+    let two = format!("content-length: {length}\r\ncontent-length: 3\r\n");
+    let gzip = format!("content-encoding: gzip\r\ncontent-length: {length}\r\n");
+    let more = format!("content-length: {}\r\n", length + 5);
+    let coding = "transfer-encoding: gzip\r\n".to_owned();
+    vec![
+        ("a length beside chunks", request(&both, inner), &[400]),
+        ("two lengths", sizes(two), &[400]),
+        (
+            "a length below zero",
+            request("content-length: -1\r\n", b""),
+            &[400],
+        ),
+        (
+            "a length that is none",
+            request("content-length: 0x10\r\n", b""),
+            &[400],
+        ),
+        (
+            "a chunk whose size is none",
+            chunked(b"zz\r\n{}\r\n0\r\n\r\n"),
+            &[400],
+        ),
+        (
+            "a chunk longer than it says",
+            chunked(b"1\r\n{}\r\n0\r\n\r\n"),
+            &[400],
+        ),
+        (
+            "a chunk beyond 64 bits",
+            chunked(b"fffffffffffffffff\r\n"),
+            &[400],
+        ),
+        ("an unknown coding", sizes(coding), &[400, 411, 501]),
+        ("a gzip body", sizes(gzip), &[400, 415]),
+        ("no length", request("", CHECK_BODY), &[400, 411, 422]),
+        (
+            "100 MB by its length",
+            request("content-length: 100000000\r\n", b"{"),
+            &[413],
+        ),
+        ("half a body", sizes(more), &[400, 408, 0]),
+    ]
+}
+
+/// Bodies that are no JSON anybody should believe.
+fn bodies() -> Vec<Row> {
+    let deep = [b"{\"agent\":".to_vec(), vec![b'['; 60_000]].concat();
+    let digits = [b"{\"agent\":".to_vec(), vec![b'9'; 60_000], b"}".to_vec()].concat();
+    vec![
+        ("nested 60,000 deep", sized(&deep), &[400, 422]),
+        ("a number of 60,000 digits", sized(&digits), &[400, 422]),
+        (
+            "twice the same member",
+            sized(br#"{"agent":"a","agent":"b"}"#),
+            &[422],
+        ),
+        ("no UTF-8", sized(b"{\"agent\":\"\xff\xfe\"}"), &[400, 422]),
+        (
+            "a lone surrogate",
+            sized(br#"{"agent":"\ud800"}"#),
+            &[400, 422],
+        ),
+        (
+            "a number beyond all",
+            sized(br#"{"agent":1e999999}"#),
+            &[400, 422],
+        ),
+    ]
+}
+
+#[test]
+fn what_is_no_request_is_refused_or_closed() {
+    let server = start();
+    beside("malformed requests", &server, || {
+        for (what, bytes, right) in [heads(), framing(), bodies()].concat() {
+            let status = answer(&server, &bytes);
+            assert!(
+                right.contains(&status),
+                "{what}: {status}, right are {right:?}"
+            );
+        }
+    });
+    assert_eq!(server.get("/readyz", "").status, 200);
+}
+
+/// Chunks of `size` bytes until `total` were sent or the server stopped reading; what it answered.
+fn flood(server: &Server, total: usize, size: usize) -> u16 {
+    let mut stream = connect(server);
+    let head = request("transfer-encoding: chunked\r\n", b"");
+    stream.write_all(&head).expect("a head");
+    let chunk = [
+        format!("{size:x}\r\n").into_bytes(),
+        vec![b' '; size],
+        b"\r\n".to_vec(),
+    ]
+    .concat();
+    let mut sent = 0;
+    while sent < total && stream.write_all(&chunk).is_ok() {
+        sent += size;
+    }
+    first_status(&mut stream)
+}
+
+#[test]
+fn bodies_without_end_cost_little() {
+    let server = start();
+    beside("bodies of 100 MB in chunks", &server, || {
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    let status = flood(&server, 100_000_000, 64 << 10);
+                    assert!(matches!(status, 413 | 0), "{status}");
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn who_is_slow_is_told_so_in_time() {
+    let server = start();
+    beside("slow heads and bodies", &server, || {
+        std::thread::scope(|scope| {
+            for number in 0..200_usize {
+                let server = &server;
+                scope.spawn(move || {
+                    let mut stream = connect(server);
+                    let bytes = if number % 2 == 0 {
+                        b"POST /v1/coordination/check HTTP/1.1\r\nhost: te".to_vec()
+                    } else {
+                        request("content-length: 4000\r\n", b"{\"agent\":")
+                    };
+                    stream.write_all(&bytes).expect("a beginning");
+                    // A byte now and then keeps nothing open beyond the deadline.
+                    let watch = stopwatch();
+                    stream
+                        .set_read_timeout(Some(Duration::from_millis(100)))
+                        .expect("a socket option");
+                    let mut byte = [0];
+                    loop {
+                        match stream.read(&mut byte) {
+                            Ok(_) => break,
+                            Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                                assert!(watch() < PATIENCE, "it waits for ever");
+                                if stream.write_all(b"a").is_err() {
+                                    break;
+                                }
+                            }
+                            Err(_) => break,
+                        }
+                    }
+                });
+            }
+        });
+    });
+}
+
+#[test]
+fn who_never_reads_and_who_goes_in_the_middle_harm_nobody() {
+    let server = start();
+    let checks: Vec<_> = (0..100)
+        .map(|it| {
+            json!({"agent": "a", "intent": "i", "direction": "outbound", "purpose": "service",
+                "object": {"type": "ticket", "namespace": "hostile", "id": it.to_string()}})
+        })
+        .collect();
+    let body = json!({"checks": checks}).to_string();
+    let batch = post("/v1/coordination/check/batch", KEY, None, &body);
+    beside("clients that never read", &server, || {
+        let mut open = Vec::new();
+        for _ in 0..40 {
+            let mut stream = connect(&server);
+            stream
+                .set_write_timeout(Some(Duration::from_millis(200)))
+                .expect("a socket option");
+            // Until the server stops reading, for its answers are not taken.
+            for _ in 0..200 {
+                if stream.write_all(&batch).is_err() {
+                    break;
+                }
+            }
+            open.push(stream);
+        }
+        drop(open);
+    });
+    beside("clients that go in mid-answer", &server, || {
+        for number in 0..300 {
+            let mut stream = connect(&server);
+            stream.write_all(&batch).expect("a request");
+            if number % 2 == 0 {
+                let mut some = [0; 100];
+                stream
+                    .read_exact(&mut some)
+                    .expect("the start of an answer");
+            }
+            stream.shutdown(Shutdown::Both).ok();
+        }
+    });
+    assert_eq!(server.get("/readyz", "").status, 200);
+}
+
+#[test]
+fn ten_thousand_idle_connections_are_held_or_let_go() {
+    let limit = getrlimit(Resource::Nofile);
+    let wanted = IDLE + 1_000;
+    assert!(
+        limit.maximum.is_none_or(|most| most >= wanted),
+        "the tests need {wanted} open files: raise the hard limit (`ulimit -Hn`)"
+    );
+    let raised = Rlimit {
+        current: Some(limit.current.unwrap_or(0).max(wanted)),
+        maximum: limit.maximum,
+    };
+    setrlimit(Resource::Nofile, raised).expect("within the hard limit");
+    let server = start();
+    beside("10,000 idle connections", &server, || {
+        let address = server.url().trim_start_matches("http://").to_owned();
+        let open: Vec<TcpStream> = (0..IDLE)
+            .map_while(|_| TcpStream::connect(&address).ok())
+            .collect();
+        assert_eq!(open.len() as u64, IDLE);
+        // Half of them say something first.
+        for stream in open.iter().step_by(2) {
+            let mut stream = stream;
+            stream
+                .write_all(b"GET /healthz HTTP/1.1\r\nhost: test\r\n")
+                .ok();
+        }
+        drop(open);
+    });
+    assert_eq!(
+        server.get("/readyz", "").status,
+        200,
+        "a new client gets in"
+    );
+}
