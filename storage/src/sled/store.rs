@@ -363,7 +363,9 @@ fn sled_error(dir: &Path, error: &sled::Error) -> LogError {
             broken(dir, "its file ends early")
         }
         sled::Error::Io(io) => LogError::Io(format!("{}: {io}", dir.display())),
-        sled::Error::Unsupported(why) => LogError::Format(format!("{}: {why}", dir.display())),
+        // The engine's format has not changed since we use it, so this is what damage to its own
+        // settings file looks like.
+        sled::Error::Unsupported(why) => broken(dir, why),
         sled::Error::Corruption { .. } => broken(dir, "its check sums do not hold"),
         sled::Error::ReportableBug(_) | sled::Error::CollectionNotFound(_) => {
             broken(dir, &error.to_string())
