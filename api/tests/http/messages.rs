@@ -32,8 +32,55 @@ fn c1_c2_c4_the_newest_inbound_message_opens_the_window() {
     assert_eq!(window(&node, value), open);
     send(&node, &[message(value, "2026-11-30T10:00:00-00:00")]);
     assert_eq!(window(&node, value), open, "an older one changes nothing");
-    node.world.advance_s(23 * 3_600);
-    assert_eq!(window(&node, value)["template_required"], true, "C3");
+}
+
+#[test]
+fn c3_the_window_closes_after_a_day() {
+    let node = Node::start();
+    let value = "+5511922230011";
+    send(&node, &[message(value, "2026-11-30T12:00:00Z")]);
+    node.world.advance_s(24 * 3_600 - 1);
+    assert_eq!(window(&node, value)["template_required"], false);
+    node.world.advance_s(1);
+    assert_eq!(window(&node, value), json!({"template_required": true}));
+}
+
+/// What a check over a channel comes to: decision, reasons, until when it is quiet.
+fn over(node: &Node, channel: &str, direction: &str) -> (Value, Value, Value) {
+    let check = check_with(&json!({"channel": channel, "direction": direction,
+        "subject": phone("+5511922230012")}));
+    let answer = node.check(&check);
+    let member = |name: &str| answer[name].clone();
+    let quiet = answer["channel"]["quiet_until"].clone();
+    (member("decision"), member("reasons"), quiet)
+}
+
+#[test]
+fn c5_c6_quiet_hours_hold_what_goes_out_until_they_end() {
+    let node = Node::start();
+    let held = |until: &str| (json!("defer"), json!(["quiet_hours"]), json!(until));
+    assert_eq!(
+        over(&node, "always_quiet", "outbound"),
+        held("2026-12-01T00:00:00Z")
+    );
+    assert_eq!(over(&node, "always_quiet", "inbound").0, "allow");
+    // From 21:00 to 08:00 in Sao Paulo, which is three hours behind UTC; it is noon UTC.
+    let night = "2026-12-01T11:00:00Z";
+    for (seconds, quiet) in [
+        (12 * 3_600 - 1, false),
+        (1, true),
+        (11 * 3_600 - 1, true),
+        (1, false),
+    ] {
+        node.world.advance_s(seconds);
+        let answer = over(&node, "sms", "outbound");
+        let now = node.world.now();
+        if quiet {
+            assert_eq!(answer, held(night), "{now:?}");
+        } else {
+            assert_eq!(answer.0, "allow", "{now:?}: {answer:?}");
+        }
+    }
 }
 
 #[test]

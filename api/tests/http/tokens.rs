@@ -149,6 +149,9 @@ fn t9_the_payload_is_compact_and_in_order() {
         rest = rest.get(place + 1..).unwrap();
     }
     assert!(!text.contains(' '));
+    let payload: Value = serde_json::from_str(&text).unwrap();
+    let known = payload.as_object().unwrap().len();
+    assert_eq!(known, members.len(), "and no other: {text}");
     assert!(
         !text.contains("5511922250002"),
         "no personal data in a token"
