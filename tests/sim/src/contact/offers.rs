@@ -251,12 +251,16 @@ pub(super) fn make(moment: &Moment<'_>, body: &MakeCommitment) -> Vec<Outcome> {
     let offers = &moment.books.offers;
     let waiting = offers.of_id(key, &body.id, moment.record);
     let known = offers.is_known(key, &body.id, moment.record, moment.now);
+    // A clock that jumps by years ends an id's row before its offer is forgotten: the offer that is
+    // still there is then known or not.
+    let is_there = waiting.is_some_and(|offer| offer.kind.is_some());
     if let Some(row) = row {
         let taken = outcome(false, Noted::Refused(Refusal::IdTaken), Vec::new());
         // An id outlives its offer: one that is forgotten is not offered again under it.
         return match (row.target == Target::Customer(body.customer), known) {
             (true, true) => vec![nothing()],
             (true, false) => vec![nothing(), taken],
+            (false, _) if is_there => vec![nothing(), taken],
             (false, _) => vec![taken],
         };
     }
@@ -264,10 +268,14 @@ pub(super) fn make(moment: &Moment<'_>, body: &MakeCommitment) -> Vec<Outcome> {
     if waiting.is_some() && !known {
         words.push(None);
     }
-    words
+    let mut outcomes: Vec<Outcome> = words
         .into_iter()
         .map(|word| made(moment, key, body, word))
-        .collect()
+        .collect();
+    if is_there {
+        outcomes.push(nothing());
+    }
+    outcomes
 }
 
 fn made(

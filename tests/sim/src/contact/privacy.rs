@@ -184,14 +184,16 @@ fn is_right(moment: &Moment<'_>, key: EntityKey, erased: &Erased) -> bool {
     let (books, before, now) = (moment.books, moment.record, moment.now);
     let count = |number: usize| u32::try_from(number).unwrap_or(u32::MAX);
     let contacts = || books.contacts(key, before);
-    let kept = contacts().filter(|contact| now < contact.kept_until);
+    // Of those that count still a budget keeps the newest that its limit needs: how many is its own
+    // affair, but never none.
+    let counts = contacts().any(|contact| now < contact.kept_until);
     let claims = books.claims(key);
     let live = claims.map_or(0, |all| all.live(before, now).len());
     let known = claims.map_or(0, |all| all.ids(before));
     let in_force = books.entries(key, before);
     let in_force = in_force.filter(|entry| entry.in_force(now)).count();
     erased.at == now
-        && (count(kept.count())..=count(contacts().count())).contains(&erased.contacts)
+        && (u32::from(counts)..=count(contacts().count())).contains(&erased.contacts)
         && (count(live)..=count(known)).contains(&erased.claims)
         && erased.suppressions_kept == count(in_force)
         && u64::from(erased.paid_units) >= books.spent.on(key, before, now)
