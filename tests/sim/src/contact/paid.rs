@@ -426,6 +426,14 @@ fn settlements(
     if from == to || !still {
         all.push(outcome(changes.clone()));
     }
+    // A meter need not remember a call that was to cost nothing, so nothing may be there to correct.
+    if from == 0 && still {
+        all.push(Outcome {
+            reply: shown(body.admission, &settled, remaining(moment, held, key, 0)),
+            noted: Noted::Accepted,
+            changes: changes.clone(),
+        });
+    }
     if from != to && mine.is_some() {
         changes.push(exactly(
             key,
