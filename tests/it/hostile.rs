@@ -75,11 +75,11 @@ fn first_status(stream: &mut TcpStream) -> u16 {
     }
 }
 
-/// Resident memory of the server, in bytes.
-fn resident(server: &Server) -> u64 {
+/// Resident memory of the server, in bytes: `VmRSS` is what it has now, `VmHWM` the most it ever had.
+fn resident(server: &Server, which: &str) -> u64 {
     let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()));
     let status = status.expect("the server runs");
-    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"));
+    let line = status.lines().find_map(|line| line.strip_prefix(which));
     let kib: u64 = line
         .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
         .expect("a number");
@@ -98,7 +98,7 @@ impl Drop for Told<'_> {
 /// Does harm while a client beside it checks over one connection, which must go on; prints how long
 /// its checks took and what memory became.
 fn beside(what: &str, server: &Server, harm: impl FnOnce()) {
-    let (before, stop) = (resident(server), AtomicBool::new(false));
+    let (before, stop) = (resident(server, "VmRSS:"), AtomicBool::new(false));
     let mut took = std::thread::scope(|scope| {
         let client = scope.spawn(|| {
             let mut connection = Connection::new(server.url());
@@ -123,9 +123,9 @@ fn beside(what: &str, server: &Server, harm: impl FnOnce()) {
         client.join().expect("the client beside")
     });
     took.sort_unstable();
-    let after = resident(server);
+    let after = resident(server, "VmHWM:");
     println!(
-        "{what}: {} checks beside it, p99 {:?}; {} MiB resident before, {} after",
+        "{what}: {} checks beside it, p99 {:?}; {} MiB resident before, {} at most",
         took.len(),
         took[took.len() * 99 / 100],
         before >> 20,
@@ -273,6 +273,25 @@ fn what_is_no_request_is_refused_or_closed() {
         }
     });
     assert_eq!(server.get("/readyz", "").status, 200);
+}
+
+#[test]
+fn what_is_hidden_in_a_body_is_not_answered() {
+    let server = start();
+    let inner = b"0\r\n\r\nGET /healthz HTTP/1.1\r\nhost: test\r\n\r\n";
+    let both = format!(
+        "content-length: {}\r\ntransfer-encoding: chunked\r\n",
+        inner.len()
+    );
+    let mut stream = connect(&server);
+    stream
+        .write_all(&request(&both, inner))
+        .expect("a request and another in it");
+    let mut all = Vec::new();
+    stream.read_to_end(&mut all).expect("the connection ends");
+    let text = String::from_utf8_lossy(&all);
+    assert!(text.starts_with("HTTP/1.1 400 "), "{text}");
+    assert_eq!(text.matches("HTTP/1.1 ").count(), 1, "{text}");
 }
 
 /// Chunks of `size` bytes until `total` were sent or the server stopped reading; what it answered.

@@ -25,7 +25,7 @@ pub(crate) struct Options {
     pub(crate) examples: u32,
     /// The seed of what is generated; without it one that nobody chose
     #[arg(long)]
-    pub(crate) seed: Option<u32>,
+    pub(crate) seed: Option<u128>,
 }
 
 impl Options {
@@ -53,7 +53,8 @@ pub(crate) fn run(options: &Options) -> Outcome<Tests> {
     generate
         .arg("run")
         .arg(format!("{}/openapi.json", server.url));
-    generate.args(["--checks", "all", "--workers", "2", "--continue-on-failure"]);
+    // Named on the command line the checks would all be on, whatever the file says.
+    generate.args(["--workers", "2", "--continue-on-failure"]);
     generate.args(["--no-color", "--header"]);
     generate.arg(format!("Authorization: Bearer {KEY}"));
     generate.args(["--max-examples", &options.examples.to_string()]);
@@ -73,14 +74,12 @@ pub(crate) fn run(options: &Options) -> Outcome<Tests> {
 
 /// Reads the report's end.
 fn judge(text: &str, passed: bool, took: &str) -> Outcome<Tests> {
-    let number = |start: &str| {
+    let word = |start: &str| {
         let line = text
             .lines()
             .find_map(|line| line.trim().strip_prefix(start));
-        let number = line.and_then(|rest| rest.split_whitespace().next());
-        number
-            .and_then(|number| number.parse::<u64>().ok())
-            .unwrap_or(0)
+        line.and_then(|rest| rest.split_whitespace().next())
+            .unwrap_or("unknown")
     };
     let cases = text
         .lines()
@@ -88,7 +87,8 @@ fn judge(text: &str, passed: bool, took: &str) -> Outcome<Tests> {
         .nth(1)
         .and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok())
         .unwrap_or(0);
-    let (operations, seed) = (number("Tested:"), number("Seed:"));
+    let operations: u64 = word("Tested:").parse().unwrap_or(0);
+    let seed = word("Seed:");
     if !passed || cases == 0 {
         eprintln!("{text}");
     }
