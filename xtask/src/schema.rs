@@ -53,8 +53,10 @@ pub(crate) fn run(options: &Options) -> Outcome<Tests> {
     generate
         .arg("run")
         .arg(format!("{}/openapi.json", server.url));
-    // Named on the command line the checks would all be on, whatever the file says.
-    generate.args(["--workers", "2", "--continue-on-failure"]);
+    // Named on the command line the checks would all be on, whatever the file says. One after the
+    // other: a hold beside others may find an entity on loan and ask to come again with 503, which is
+    // as documented and no fault to look for here; and a seed replays.
+    generate.args(["--workers", "1", "--continue-on-failure"]);
     generate.args(["--no-color", "--header"]);
     generate.arg(format!("Authorization: Bearer {KEY}"));
     generate.args(["--max-examples", &options.examples.to_string()]);
