@@ -215,7 +215,7 @@ impl ContactModel {
             }
             Body::ReleaseHold(body) => {
                 let holds = &self.books.legal_holds;
-                holds.target(space, body.hold, asked.since + 1).is_none()
+                holds.may_be_unknown(space, body.hold, asked.since + 1, self.latest)
             }
             _ => return Err("it names nothing that must be there".to_owned()),
         };

@@ -10,12 +10,13 @@ use interlock_domain::contact::command::{ForgetCustomer, HoldPlace, PlaceHold, R
 use interlock_domain::contact::directory::{DirectoryRow, Target, row_key};
 use interlock_domain::contact::erasure::{Erased, KEPT_S};
 use interlock_domain::contact::event::{CustomerErased, Event, HoldMarked, HoldReleased};
-use interlock_domain::contact::legal_hold::{HoldTarget, LegalHold, holds_key};
+use interlock_domain::contact::legal_hold::{HoldTarget, LegalHold, RELEASED_KEPT_S, holds_key};
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::Refusal;
 use interlock_domain::contact::reply::{ErasedReply, Reply};
 use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, Kind, SpaceId};
+use interlock_domain::time::Timestamp;
 
 use super::change::Change;
 use super::judge::{Due, Moment, Outcome};
@@ -26,6 +27,14 @@ struct Placed {
     hold: LegalHold,
     /// The record that released it.
     released: u64,
+}
+
+impl Placed {
+    /// Was it released so long ago that nobody need remember it?
+    fn may_be_forgotten(&self, now: Timestamp) -> bool {
+        let released = self.hold.released_at;
+        released.is_some_and(|at| now >= at.plus_s(RELEASED_KEPT_S))
+    }
 }
 
 /// See the module.
@@ -65,6 +74,18 @@ impl LegalHolds {
     pub(super) fn target(&self, space: SpaceId, id: Id, before: u64) -> Option<HoldTarget> {
         self.of_id(space, id, before)
             .map(|placed| placed.hold.target)
+    }
+
+    /// May the answer be that there is no such hold, between two records and until a time?
+    pub(super) fn may_be_unknown(
+        &self,
+        space: SpaceId,
+        id: Id,
+        before: u64,
+        now: Timestamp,
+    ) -> bool {
+        let placed = self.of_id(space, id, before);
+        placed.is_none_or(|placed| placed.may_be_forgotten(now))
     }
 
     /// Is there a live hold on an entity before a record?
@@ -119,8 +140,16 @@ pub(super) fn release(moment: &Moment<'_>, body: &ReleaseHold) -> Due {
         return Due::Plain(Reply::NotFound, Noted::NothingToChange, Vec::new());
     };
     if placed.released < moment.record {
-        let reply = Reply::Hold(Box::new(placed.hold));
-        return Due::Plain(reply, Noted::Accepted, Vec::new());
+        let outcome = |reply, noted| Outcome {
+            reply,
+            noted,
+            changes: Vec::new(),
+        };
+        let mut all = vec![outcome(Reply::Hold(Box::new(placed.hold)), Noted::Accepted)];
+        if placed.may_be_forgotten(moment.now) {
+            all.push(outcome(Reply::NotFound, Noted::NothingToChange));
+        }
+        return Due::OneOf(all);
     }
     let hold = LegalHold {
         released_at: Some(moment.now),
