@@ -444,17 +444,7 @@ fn settlements(
                 to,
             }),
         ));
-        all.push(outcome(changes.clone()));
-        // A meter knows calls of one millisecond together, also where an erasure took one of them: what
-        // the settlement leaves is then open by as much as it corrects.
-        let same = list.into_iter().flatten();
-        if same.filter(|drawn| drawn.at == held.at).count() > 1 {
-            all.extend((-i64::from(from)..=i64::from(to)).map(|more| Outcome {
-                reply: shown(body.admission, &settled, remaining(moment, held, key, more)),
-                noted: Noted::Accepted,
-                changes: changes.clone(),
-            }));
-        }
+        all.push(outcome(changes));
     }
     all
 }
