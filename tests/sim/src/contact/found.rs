@@ -26,7 +26,9 @@ impl ContactModel {
             let target = |before| holds.target(space, body.hold, before);
             let fine = match found {
                 Reply::HoldFound(found) => target(u64::MAX) == Some(*found),
-                Reply::NotFound => target(asked.since + 1).is_none(),
+                Reply::NotFound => {
+                    holds.may_be_unknown(space, body.hold, asked.since + 1, self.latest)
+                }
                 _ => false,
             };
             return fine.then_some(()).ok_or_else(|| "another hold".to_owned());
