@@ -1,6 +1,6 @@
 //! What takes longer than the gate allows: the same proofs with more seeds, kills and cases, for as
-//! long as somebody asks. Each part is a file of its own; here is only the choice among them and the
-//! bound in time. Nothing here runs in CI.
+//! long as somebody asks. Here: the choice among them, how long or how often, and the variables that tell
+//! the end-to-end tests so. Not here: what is proved. Nothing here runs in CI.
 
 use std::time::{Duration, Instant};
 

@@ -1,5 +1,6 @@
 //! All tests with one command: set-up, the workspace's tests under nextest, documentation tests, the
-//! published SDK and generated requests against a running server. One summary at the end; no skipped test goes unseen.
+//! published SDK and generated requests against a running server. One summary at the end; no skipped
+//! test goes unseen.
 
 use std::time::Duration;
 
