@@ -43,8 +43,8 @@ pub(crate) async fn handoffs<D: Decider>(
     if scanned.left_out > 0 {
         return Err(unavailable(
             state,
-            "some of what must be looked at is being moved between memory and disk; nothing was \
-             recorded, send it again later",
+            "some of what must be looked at is in the hands of other requests; nothing was recorded, \
+             send it again",
         ));
     }
     Ok(scanned.found)

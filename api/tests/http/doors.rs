@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-use interlock_api::directory::{KeyEntry, Role, SaltOf, Scope, SourceEntry};
+use interlock_api::directory::{Role, Scope};
 use interlock_domain::contact::fixture;
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::key::SpaceId;
@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use crate::client::Answered;
 use crate::documented;
 use crate::node::{
-    CLAIMS, EFFECTS, KEY_A, KEY_C, KEY_OLD, KEY_SECURITY, Node, check_with, fresh, phone,
+    CLAIMS, EFFECTS, KEY_A, KEY_C, KEY_OLD, KEY_SECURITY, Node, check_with, fresh, phone, put_key,
 };
 
 /// What opens each operation, and what needs nothing.
@@ -53,21 +53,7 @@ fn keyed() -> impl Iterator<Item = Operation> {
 }
 
 fn put(node: &Node, text: &str, space: SpaceId, scopes: Vec<Scope>, roles: Vec<Role>) {
-    node.directory.put_key(KeyEntry {
-        digest: node.directory.digest(text),
-        key_id: text.rsplit('_').nth(1).expect("a key").into(),
-        space,
-        source: SourceEntry {
-            id: SourceId(1),
-            name: "agents".into(),
-            salt: SaltOf::default(),
-        },
-        test: true,
-        region: "local".into(),
-        scopes,
-        roles,
-        revoked: false,
-    });
+    put_key(&node.directory, text, (space, SourceId(1)), (scopes, roles));
 }
 
 fn start() -> Node {

@@ -267,24 +267,34 @@ fn directory() -> Directory {
     let keys =
         keys.map(|(text, space, source, scopes)| (text, space, source, (scopes, Vec::new())));
     for (text, space, source, (scopes, roles)) in keys.into_iter().chain(governors()) {
-        directory.put_key(KeyEntry {
-            digest: directory.digest(text),
-            key_id: text.rsplit('_').nth(1).unwrap().into(),
-            space,
-            source: SourceEntry {
-                id: SourceId(source),
-                name: "agents".into(),
-                salt: SaltOf::default(),
-            },
-            test: true,
-            region: "local".into(),
-            scopes,
-            roles,
-            revoked: false,
-        });
+        put_key(&directory, text, (space, SourceId(source)), (scopes, roles));
     }
     assert!(directory.revoke("old"));
     directory
+}
+
+/// Makes a key known: of a space and source, with what it may.
+pub(crate) fn put_key(
+    directory: &Directory,
+    text: &str,
+    (space, source): (SpaceId, SourceId),
+    (scopes, roles): (Vec<Scope>, Vec<Role>),
+) {
+    directory.put_key(KeyEntry {
+        digest: directory.digest(text),
+        key_id: text.rsplit('_').nth(1).expect("a key's id").into(),
+        space,
+        source: SourceEntry {
+            id: source,
+            name: "agents".into(),
+            salt: SaltOf::default(),
+        },
+        test: true,
+        region: "local".into(),
+        scopes,
+        roles,
+        revoked: false,
+    });
 }
 
 /// A key's text, space, source, and what it may.
