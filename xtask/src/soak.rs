@@ -39,6 +39,14 @@ struct Times {
     times: u32,
 }
 
+/// How long a server stands still.
+#[derive(Debug, Clone, Copy, Args)]
+struct Stop {
+    /// Seconds, 1 to 3,600
+    #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=3_600))]
+    seconds: u32,
+}
+
 #[derive(Debug, Subcommand)]
 enum Part {
     /// Simulate fresh seeds, as many at a time as the gate does
@@ -47,8 +55,8 @@ enum Part {
     Kills(Times),
     /// Start on copies of a data directory whose bytes were cut or flipped
     Damage(Times),
-    /// Stop a server for so many seconds under load
-    Stop(Times),
+    /// Stop a server under load, and let it go on
+    Stop(Stop),
     /// Judge what clients see of a server that is killed again and again
     Linear(Bound),
 }
@@ -67,10 +75,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
             "INTERLOCK_DAMAGES",
             times.times.into(),
         ),
-        Part::Stop(times) => test(
+        Part::Stop(stop) => test(
             "clocks::a_server_that_stands",
             "INTERLOCK_STOP_S",
-            times.times.into(),
+            stop.seconds.into(),
         ),
         Part::Linear(bound) => test("crashes::", "INTERLOCK_LINEAR_S", bound.minutes * 60),
     }
