@@ -145,14 +145,14 @@ impl Client<'_> {
         &self,
         (called, answered): (u64, u64),
         call: checker::Call,
-        seen: checker::Seen,
+        seen: impl Into<Option<checker::Seen>>,
     ) -> checker::Event {
+        let who = self.name.clone();
         checker::Event {
             called,
             answered,
-            by: self.name.clone(),
-            call,
-            seen,
+            call: checker::By { who, call },
+            seen: seen.into(),
         }
     }
 
@@ -198,15 +198,15 @@ impl Client<'_> {
             "effect_key": format!("own {once}")});
         let (called, answered, status, answer) = self.place.check(&mut self.connection, &body);
         let seen = match (status, answer["decision"].as_str()) {
-            (0, _) => Seen::Nothing,
-            (_, Some("allow")) => Seen::Free,
-            (_, Some("defer")) => Seen::StoppedBy {
+            (0, _) => None,
+            (_, Some("allow")) => Some(Seen::Free),
+            (_, Some("defer")) => Some(Seen::StoppedBy {
                 holder: answer["locks"][0]["holder"]
                     .as_str()
                     .expect("a holder")
                     .to_owned(),
                 epoch: None,
-            },
+            }),
             _ => panic!("{answer}"),
         };
         self.lock_event((called, answered), Call::Check, seen)
@@ -278,8 +278,8 @@ impl Client<'_> {
         budget::Event {
             called,
             answered,
-            spent,
-            left,
+            call: (),
+            seen: spent.map(|spent| budget::Seen { spent, left }),
         }
     }
 }

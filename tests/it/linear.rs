@@ -17,7 +17,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Server, Setup};
 use crate::raw::{Connection, post};
-use checker::{Call, Event, Seen, explain};
+use checker::{By, Call, Event, Seen, State};
+use search::explain;
 
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
 const SEED: &str = include_str!("../conformance/space.json");
@@ -73,15 +74,15 @@ fn at(shards: u16) {
     for prize in [Prize::Customer, Prize::Object, Prize::Task] {
         for round in 0..ROUNDS {
             let history = play(&server, prize, round);
-            if let Err(why) = explain(&history) {
+            if let Err(why) = explain::<State>(&history) {
                 panic!("{prize:?}, round {round}, {shards} shards: {why}\n{history:#?}");
             }
             for event in &history {
                 match &event.seen {
-                    Seen::Free => allowed += 1,
-                    Seen::StoppedBy { .. } => stopped += 1,
-                    Seen::HeldBy { .. } => refused += 1,
-                    Seen::Taken { .. } | Seen::Released | Seen::Stale | Seen::Nothing => {}
+                    Some(Seen::Free) => allowed += 1,
+                    Some(Seen::StoppedBy { .. }) => stopped += 1,
+                    Some(Seen::HeldBy { .. }) => refused += 1,
+                    Some(Seen::Taken { .. } | Seen::Released | Seen::Stale) | None => {}
                 }
             }
         }
@@ -172,9 +173,11 @@ impl Client<'_> {
         Event {
             called,
             answered,
-            by: self.holder.clone(),
-            call,
-            seen,
+            call: By {
+                who: self.holder.clone(),
+                call,
+            },
+            seen: Some(seen),
         }
     }
 

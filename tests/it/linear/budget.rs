@@ -1,17 +1,16 @@
 //! The sequential model of one customer's contact budget: so many units, each spent once
 //! (invariant C1). What is spent stays so for longer than a round lasts.
 
-use super::search::{Happened, NEVER, Target};
+use super::search::{self, Target};
 
 /// One check and what came of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Event {
-    /// Before it was sent.
-    pub(crate) called: u64,
-    /// After its answer; [`NEVER`] without one.
-    pub(crate) answered: u64,
-    /// Was a unit spent? `None` without an answer.
-    pub(crate) spent: Option<bool>,
+pub(crate) type Event = search::Event<(), Seen>;
+
+/// What a check was told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    /// Was a unit spent?
+    pub(crate) spent: bool,
     /// What the answer says is left.
     pub(crate) left: Option<u64>,
 }
@@ -23,35 +22,17 @@ pub(crate) const LIMIT: u64 = 3;
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub(crate) struct State(u64);
 
-impl Happened for Event {
-    fn called(&self) -> u64 {
-        self.called
-    }
-
-    fn answered(&self) -> u64 {
-        self.answered
-    }
-
-    fn unanswered(&self) -> Self {
-        Self {
-            answered: NEVER,
-            spent: None,
-            left: None,
-            ..*self
-        }
-    }
-}
-
 impl Target for State {
-    type Event = Event;
+    type Call = ();
+    type Seen = Seen;
 
-    fn after(&self, event: &Event) -> Vec<Self> {
+    fn after(&self, (): &(), seen: Option<&Seen>) -> Vec<Self> {
         let (free, next) = (self.0 < LIMIT, Self(self.0 + 1));
-        match event.spent {
+        match seen {
             None if free => vec![next],
             None => vec![self.clone()],
-            Some(true) if free && event.left == Some(LIMIT - next.0) => vec![next],
-            Some(false) if !free => vec![self.clone()],
+            Some(seen) if seen.spent && free && seen.left == Some(LIMIT - next.0) => vec![next],
+            Some(seen) if !seen.spent && !free => vec![self.clone()],
             Some(_) => Vec::new(),
         }
     }
@@ -59,15 +40,18 @@ impl Target for State {
 
 #[cfg(test)]
 mod tests {
-    use super::super::search::explain;
+    use super::super::search::{NEVER, explain};
     use super::*;
 
     fn check(times: (u64, u64), spent: Option<bool>, left: u64) -> Event {
         Event {
             called: times.0,
             answered: times.1,
-            spent,
-            left: Some(left),
+            call: (),
+            seen: spent.map(|spent| Seen {
+                spent,
+                left: Some(left),
+            }),
         }
     }
 

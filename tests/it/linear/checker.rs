@@ -1,21 +1,18 @@
 //! The sequential model of one target with one level: a holder or none, and an epoch that grows
 //! (invariants C3 and C4). Called by `linear` and `crashes`.
 
-use super::search::{Happened, NEVER, Target, explain as search};
+use super::search::{self, Target};
 
-/// One call and what came of it. Times come from one counter: every reading is another number.
+/// One call and what came of it.
+pub(crate) type Event = search::Event<By, Seen>;
+
+/// A call and who made it.
 #[derive(Clone, Debug)]
-pub(crate) struct Event {
-    /// Before the request was sent.
-    pub(crate) called: u64,
-    /// After the answer was read.
-    pub(crate) answered: u64,
-    /// Who called: the holder or agent.
-    pub(crate) by: String,
+pub(crate) struct By {
+    /// The holder or agent.
+    pub(crate) who: String,
     /// What for.
     pub(crate) call: Call,
-    /// What it saw.
-    pub(crate) seen: Seen,
 }
 
 /// What is called.
@@ -58,8 +55,6 @@ pub(crate) enum Seen {
         /// Under which epoch, where the answer says.
         epoch: Option<u64>,
     },
-    /// Nothing: no answer came.
-    Nothing,
 }
 
 /// The target between two calls.
@@ -78,11 +73,11 @@ impl State {
     }
 
     /// What a call without an answer came to, if it happened.
-    fn after_nothing(&self, event: &Event) -> Self {
+    fn after_nothing(&self, by: &By) -> Self {
         let holds = self.held.as_ref();
-        let is_own = holds.is_some_and(|held| held.0 == event.by);
-        let held = match event.call {
-            Call::Claim if is_own || holds.is_none() => Some((event.by.clone(), None)),
+        let is_own = holds.is_some_and(|held| held.0 == by.who);
+        let held = match by.call {
+            Call::Claim if is_own || holds.is_none() => Some((by.who.clone(), None)),
             Call::Release { epoch }
                 if is_own && holds.is_some_and(|held| self.is_epoch(held.1, epoch)) =>
             {
@@ -96,22 +91,21 @@ impl State {
         }
     }
 
-    /// The state after an event; `None` when the event cannot happen here.
-    fn next(&self, event: &Event) -> Option<Self> {
-        let is_own = |(holder, _): &(String, Option<u64>)| *holder == event.by;
+    /// The state after a call that saw something; `None` when that cannot happen here.
+    fn next(&self, by: &By, seen: &Seen) -> Option<Self> {
+        let is_own = |(holder, _): &(String, Option<u64>)| *holder == by.who;
         let holds = self.held.as_ref();
-        match (event.call, &event.seen) {
-            (_, Seen::Nothing) => Some(self.after_nothing(event)),
+        match (by.call, seen) {
             (Call::Claim, Seen::Taken { epoch }) => {
                 let may = holds.is_none_or(is_own) && *epoch > self.highest;
                 may.then(|| Self {
-                    held: Some((event.by.clone(), Some(*epoch))),
+                    held: Some((by.who.clone(), Some(*epoch))),
                     highest: *epoch,
                 })
             }
             (Call::Claim, Seen::HeldBy { holder }) => {
-                let by = holds.filter(|held| !is_own(held))?;
-                (by.0 == *holder).then(|| self.clone())
+                let other = holds.filter(|held| !is_own(held))?;
+                (other.0 == *holder).then(|| self.clone())
             }
             (Call::Release { epoch }, Seen::Released) => {
                 let current =
@@ -128,10 +122,10 @@ impl State {
             }
             (Call::Check, Seen::Free) => holds.is_none_or(is_own).then(|| self.clone()),
             (Call::Check, Seen::StoppedBy { holder, epoch }) => {
-                let by = holds.filter(|held| !is_own(held))?;
-                let same = by.0 == *holder && epoch.is_none_or(|epoch| self.is_epoch(by.1, epoch));
-                same.then(|| Self {
-                    held: Some((by.0.clone(), epoch.or(by.1))),
+                let other = holds.filter(|held| !is_own(held))?;
+                let known = epoch.is_none_or(|epoch| self.is_epoch(other.1, epoch));
+                (known && other.0 == *holder).then(|| Self {
+                    held: Some((other.0.clone(), epoch.or(other.1))),
                     highest: epoch.map_or(self.highest, |epoch| self.highest.max(epoch)),
                 })
             }
@@ -140,51 +134,37 @@ impl State {
     }
 }
 
-impl Happened for Event {
-    fn called(&self) -> u64 {
-        self.called
-    }
-
-    fn answered(&self) -> u64 {
-        self.answered
-    }
-
-    fn unanswered(&self) -> Self {
-        Self {
-            answered: NEVER,
-            seen: Seen::Nothing,
-            ..self.clone()
-        }
-    }
-}
-
 impl Target for State {
-    type Event = Event;
+    type Call = By;
+    type Seen = Seen;
 
-    fn after(&self, event: &Event) -> Vec<Self> {
-        self.next(event).into_iter().collect()
+    fn after(&self, by: &By, seen: Option<&Seen>) -> Vec<Self> {
+        let after = match seen {
+            None => Some(self.after_nothing(by)),
+            Some(seen) => self.next(by, seen),
+        };
+        after.into_iter().collect()
     }
-}
-
-/// Looks for an order.
-///
-/// # Errors
-/// The shortest beginning that has none.
-pub(crate) fn explain(history: &[Event]) -> Result<(), String> {
-    search::<State>(history)
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::search::NEVER;
     use super::*;
 
-    fn event(times: (u64, u64), by: &str, call: Call, seen: Seen) -> Event {
+    fn explain(history: &[Event]) -> Result<(), String> {
+        search::explain::<State>(history)
+    }
+
+    fn event(times: (u64, u64), who: &str, call: Call, seen: impl Into<Option<Seen>>) -> Event {
         Event {
             called: times.0,
             answered: times.1,
-            by: by.to_owned(),
-            call,
-            seen,
+            call: By {
+                who: who.to_owned(),
+                call,
+            },
+            seen: seen.into(),
         }
     }
 
@@ -212,8 +192,8 @@ mod tests {
         assert_eq!(explain(&history), Ok(()));
         // A claim without an answer, which a check shows, and one that never happened.
         let history = [
-            event((0, NEVER), "a", Call::Claim, Seen::Nothing),
-            event((1, NEVER), "c", Call::Claim, Seen::Nothing),
+            event((0, NEVER), "a", Call::Claim, None),
+            event((1, NEVER), "c", Call::Claim, None),
             event((2, 3), "b", Call::Check, Seen::Free),
             stopped((4, 5), "b", "a", 4),
             stopped((6, 7), "b", "a", 4),
@@ -228,7 +208,7 @@ mod tests {
             (
                 "a claim without an answer holds it, and a later one has it too",
                 vec![
-                    event((0, NEVER), "a", Call::Claim, Seen::Nothing),
+                    event((0, NEVER), "a", Call::Claim, None),
                     stopped((1, 2), "b", "a", 4),
                     taken((3, 4), "b", 5),
                 ],

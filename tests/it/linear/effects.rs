@@ -1,20 +1,10 @@
 //! The sequential model of one effect key: attempts that follow each other, at most one in flight
 //! (invariant C2).
 
-use super::search::{Happened, NEVER, Target};
+use super::search::{self, Target};
 
 /// One call and what came of it.
-#[derive(Clone, Debug)]
-pub(crate) struct Event {
-    /// Before the request was first sent.
-    pub(crate) called: u64,
-    /// After its answer; [`NEVER`] without one.
-    pub(crate) answered: u64,
-    /// What was asked.
-    pub(crate) call: Call,
-    /// What it saw; `None` without an answer.
-    pub(crate) seen: Option<Seen>,
-}
+pub(crate) type Event = search::Event<Call, Seen>;
 
 /// What is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,30 +66,13 @@ impl State {
     }
 }
 
-impl Happened for Event {
-    fn called(&self) -> u64 {
-        self.called
-    }
-
-    fn answered(&self) -> u64 {
-        self.answered
-    }
-
-    fn unanswered(&self) -> Self {
-        Self {
-            answered: NEVER,
-            seen: None,
-            ..self.clone()
-        }
-    }
-}
-
 impl Target for State {
-    type Event = Event;
+    type Call = Call;
+    type Seen = Seen;
 
-    fn after(&self, event: &Event) -> Vec<Self> {
+    fn after(&self, call: &Call, seen: Option<&Seen>) -> Vec<Self> {
         let same = |is: bool| is.then(|| self.clone());
-        let after = match (event.call, event.seen) {
+        let after = match (*call, seen.copied()) {
             (Call::Reserve, None) => self.reserved().or_else(|| Some(self.clone())),
             (Call::Reserve, Some(Seen::Reserved { attempt })) => {
                 self.reserved().filter(|after| after.attempts == attempt)
@@ -122,7 +95,7 @@ impl Target for State {
 
 #[cfg(test)]
 mod tests {
-    use super::super::search::explain;
+    use super::super::search::{NEVER, explain};
     use super::*;
 
     fn event(times: (u64, u64), call: Call, seen: Option<Seen>) -> Event {
