@@ -14,6 +14,8 @@ const SDK_ARCHIVE: &str = "niadra-0.11.7";
 const NEXTEST: (&str, &str) = ("cargo-nextest", "0.9.143");
 /// See [`deny_tool`].
 const DENY: (&str, &str) = ("cargo-deny", "0.20.2");
+/// See [`mutants_tool`].
+const MUTANTS: (&str, &str) = ("cargo-mutants", "27.1.0");
 
 /// The Python that has the SDK.
 pub(crate) fn python() -> PathBuf {
@@ -44,6 +46,11 @@ pub(crate) fn run() -> Outcome {
 /// Installs what the licence check runs with; it compiles for minutes, so only that check asks for it.
 pub(crate) fn deny_tool() -> Outcome {
     cargo_tool(DENY, &["deny", "--version"])
+}
+
+/// Installs what makes up faults; only who asks for those needs it.
+pub(crate) fn mutants_tool() -> Outcome {
+    cargo_tool(MUTANTS, &["mutants", "--version"])
 }
 
 fn cargo_tool((name, version): (&str, &str), probe: &[&str]) -> Outcome {

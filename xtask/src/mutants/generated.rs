@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use serde::Deserialize;
 
 use super::table::FOLDER;
+use crate::setup;
 use crate::shell::{self, Outcome, took};
 
 /// The files that decide, the smallest and most important first.
@@ -59,7 +60,7 @@ struct Survivor {
 
 /// Runs the files until the bound.
 pub(super) fn run(only: Option<&str>, bound: Duration) -> Outcome {
-    install()?;
+    setup::mutants_tool()?;
     let survivors = survivors(&shell::root())?;
     let all = FILES.map(|name| format!("domain/src/contact/{name}.rs"));
     let files: Vec<&String> = match only {
@@ -143,14 +144,6 @@ fn survivors(root: &Path) -> Outcome<Survivors> {
         Some(one) => Err(format!("survivors.toml does not explain `{}`", one.pattern)),
         None => Ok(survivors),
     }
-}
-
-/// Brings the program in when it is not there.
-fn install() -> Outcome {
-    if shell::works(&mut shell::cargo(["mutants", "--version"])) {
-        return Ok(());
-    }
-    shell::run(&mut shell::cargo(["install", "cargo-mutants", "--locked"]))
 }
 
 #[cfg(test)]
