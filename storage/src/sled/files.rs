@@ -69,6 +69,29 @@ pub(super) fn sync_dir(dir: &Path) -> Result<(), LogError> {
         .map_err(|error| io_error("sync", dir, &error))
 }
 
+/// Stands in the directory while sled opens it. sled clears parts of its file which its snapshot file
+/// covers, before the name of that file is durable: see `heal.rs`.
+pub(super) const OPENING: &str = "opening";
+
+/// Notes durably that sled is about to open the directory; answers whether the last time it did not
+/// come to its end.
+pub(super) fn mark_opening(dir: &Path) -> Result<bool, LogError> {
+    let path = dir.join(OPENING);
+    let mut options = OpenOptions::new();
+    match options.write(true).create_new(true).mode(0o600).open(&path) {
+        Ok(_) => sync_dir(dir).map(|()| false),
+        Err(error) if error.kind() == io::ErrorKind::AlreadyExists => Ok(true),
+        Err(error) => Err(io_error("create", &path, &error)),
+    }
+}
+
+/// Takes the mark of [`mark_opening`] away, once everything that opening did is durable.
+pub(super) fn unmark_opening(dir: &Path) -> Result<(), LogError> {
+    let path = dir.join(OPENING);
+    fs::remove_file(&path).map_err(|error| io_error("remove", &path, &error))?;
+    sync_dir(dir)
+}
+
 /// After opening: modes of what sled created, and a sync of everything it left unsynced (its
 /// configuration file and the names of its files).
 pub(super) fn settle(dir: &Path) -> Result<(), LogError> {

@@ -9,6 +9,11 @@
 //! and begins to write over it. Everything acknowledged lies before the missing segment, because
 //! it was synced; so whatever lies after it was never acknowledged, and the headers of those
 //! segments are cleared here. sled then finds the end before them.
+//!
+//! sled also clears segments whose contents its own snapshot file covers, and does so while it
+//! opens, before the name of that file is durable. A file that lost it looks the same as a torn
+//! one, but then the missing segment was acknowledged. So a file that was cut while it was being
+//! opened, or that has segments and not the first of its log, is not mended but refused, unchanged.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File, OpenOptions};
@@ -30,32 +35,46 @@ struct Segment {
     complete: i64,
 }
 
-/// Clears headers that refer to a segment which is missing; answers how many.
+/// What is to be done before sled may open a file.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Finding {
+    /// So many headers referred to a segment that was never written, and are cleared.
+    Healed(usize),
+    /// The file lacks a part of sled's log that may have been acknowledged. It is unchanged.
+    Lost,
+}
+
+/// Clears headers that refer to a segment which is missing.
 ///
 /// What sled's own snapshot file covers is no part of its log any more: segments before it may be
-/// missing because they were used again.
-pub(super) fn heal(dir: &Path) -> io::Result<usize> {
+/// missing because they were used again. `interrupted`: the last opening did not come to its end.
+pub(super) fn heal(dir: &Path, interrupted: bool) -> io::Result<Finding> {
     let file = OpenOptions::new()
         .read(true)
         .write(true)
         .open(dir.join("db"))?;
     let covered = snapshot(dir)?;
-    let mut segments = segments(&file)?.split_off(&covered);
-    let mut cleared = 0;
-    while let Some(missing) = missing_end(&segments, covered) {
+    let from = covered.unwrap_or_default();
+    let mut segments = segments(&file)?.split_off(&from);
+    let mut torn = Vec::new();
+    while let Some(missing) = missing_end(&segments, from) {
         let beyond = segments.split_off(&missing);
         if beyond.is_empty() {
             break;
         }
-        for segment in beyond.into_values() {
-            file.write_all_at(&[0; HEADER_BYTES], segment.offset)?;
-            cleared += 1;
-        }
+        torn.extend(beyond.into_values());
     }
-    if cleared > 0 {
-        file.sync_all()?;
+    if torn.is_empty() {
+        return Ok(Finding::Healed(0));
     }
-    Ok(cleared)
+    if interrupted || (covered.is_none() && segments.is_empty()) {
+        return Ok(Finding::Lost);
+    }
+    for segment in &torn {
+        file.write_all_at(&[0; HEADER_BYTES], segment.offset)?;
+    }
+    file.sync_all()?;
+    Ok(Finding::Healed(torn.len()))
 }
 
 /// The segment in which the log ends as the headers say, if it is not there but later ones are.
@@ -71,17 +90,17 @@ fn segment_of(position: i64) -> i64 {
     (position / size * size).max(0)
 }
 
-/// The segment in which sled goes on reading after its newest snapshot file. The file's name is the
-/// position it covers.
-fn snapshot(dir: &Path) -> io::Result<i64> {
-    let mut covered = 0;
+/// The segment in which sled goes on reading after its newest snapshot file, if it has one. The
+/// file's name is the position it covers.
+fn snapshot(dir: &Path) -> io::Result<Option<i64>> {
+    let mut covered = None;
     for entry in fs::read_dir(dir)? {
         let name = entry?.file_name();
         let position = name
             .to_str()
             .and_then(|name| name.strip_prefix("snap."))
             .and_then(|position| i64::from_str_radix(position, 16).ok());
-        covered = covered.max(position.map_or(0, segment_of));
+        covered = covered.max(position.map(segment_of));
     }
     Ok(covered)
 }
@@ -121,6 +140,7 @@ fn parse(header: &[u8; HEADER_BYTES]) -> Option<(i64, i64)> {
 mod tests {
     use super::*;
     use crate::log::Log;
+    use crate::sled::files::OPENING;
     use crate::sled::testing::SledFactory;
     use crate::sled::tests::{acquired, commit_one};
     use crate::suite::support::places;
@@ -190,7 +210,8 @@ mod tests {
         let expected = places(&log);
         drop(log);
         let covered = snapshot(factory.dir()).expect("it can be read");
-        assert!(covered > 0, "sled has written a snapshot file");
+        let covered = covered.expect("sled has written a snapshot file");
+        assert!(covered > 0, "which covers something");
         let file = OpenOptions::new()
             .read(true)
             .write(true)
@@ -205,5 +226,89 @@ mod tests {
         let log = factory.open_sled(false).expect("it opens");
         assert_eq!(log.recovery().segments_cleared, 0);
         assert_eq!(places(&log), expected);
+    }
+
+    /// A log in two segments, of which the first is cleared and covered by sled's snapshot file, and
+    /// the path of that file.
+    fn covered_beginning(factory: &SledFactory) -> std::path::PathBuf {
+        let log = factory.open_sled(false).expect("it opens");
+        let mut owned = acquired(&log);
+        let db = factory.dir().join("db");
+        while fs::metadata(&db).expect("it is there").len() <= SEGMENT_BYTES {
+            commit_one(&log, &mut owned, 5_000);
+        }
+        drop(log);
+        drop(factory.open_sled(false).expect("it opens"));
+        let covered = snapshot(factory.dir()).expect("it can be read");
+        assert!(
+            covered > Some(0),
+            "the snapshot file covers the first segment"
+        );
+        let file = OpenOptions::new().read(true).write(true).open(db);
+        let file = file.expect("it is there");
+        for (_, segment) in segments(&file).expect("it can be read").range(..1) {
+            file.write_all_at(&[0; HEADER_BYTES], segment.offset)
+                .expect("the disk works");
+        }
+        fs::read_dir(factory.dir())
+            .expect("it can be read")
+            .map(|entry| entry.expect("it can be read").path())
+            .find(|path| path.to_string_lossy().contains("snap."))
+            .expect("the snapshot file is there")
+    }
+
+    /// The engine refuses, says what to do, and leaves every byte as it was.
+    fn expect_refused(factory: &SledFactory) {
+        let db = factory.dir().join("db");
+        let before = fs::read(&db).expect("it is there");
+        for _ in 0..2 {
+            let error = factory.open_sled(false).expect_err("it has lost something");
+            let crate::log::LogError::Corrupt(why) = &error else {
+                panic!("{error}");
+            };
+            assert!(why.contains("put a copy"), "{why}");
+            assert!(fs::read(&db).expect("it is there") == before, "unchanged");
+        }
+    }
+
+    #[test]
+    fn a_log_without_its_beginning_is_not_taken_for_an_empty_one() {
+        let root = tempfile::tempdir().expect("a directory");
+        let factory = SledFactory::without_copies(root.path());
+        let snapshot = covered_beginning(&factory);
+        fs::remove_file(snapshot).expect("the disk works");
+        expect_refused(&factory);
+    }
+
+    #[test]
+    fn what_a_cut_start_left_is_not_mended_by_guessing() {
+        let root = tempfile::tempdir().expect("a directory");
+        let factory = SledFactory::without_copies(root.path());
+        let log = factory.open_sled(false).expect("it opens");
+        let mut owned = acquired(&log);
+        for _ in 0..40 {
+            commit_one(&log, &mut owned, 50_000);
+        }
+        let expected = places(&log);
+        drop(log);
+        let db = factory.dir().join("db");
+        let file = OpenOptions::new().read(true).write(true).open(&db);
+        let file = file.expect("it is there");
+        let all = segments(&file).expect("it can be read");
+        let (_, newest) = all.last_key_value().expect("there are some");
+        let offset = all[&segment_of(newest.complete)].offset;
+        let mut header = [0; HEADER_BYTES];
+        file.read_exact_at(&mut header, offset)
+            .expect("it is there");
+        file.write_all_at(&[0; HEADER_BYTES], offset)
+            .expect("the disk works");
+        let mark = factory.dir().join(OPENING);
+        fs::write(&mark, []).expect("the disk works");
+        expect_refused(&factory);
+        // A start that was cut and lost nothing goes on, and takes its mark away.
+        file.write_all_at(&header, offset).expect("the disk works");
+        let log = factory.open_sled(false).expect("it opens");
+        assert_eq!(places(&log), expected);
+        assert!(!mark.exists());
     }
 }

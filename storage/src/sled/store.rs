@@ -21,8 +21,8 @@ use std::time::Duration;
 use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 use sled::{Batch, Db, IVec};
 
-use super::files::{io_error, move_aside, prepare, settle};
-use super::heal;
+use super::files::{io_error, mark_opening, move_aside, prepare, settle, unmark_opening};
+use super::heal::{self, Finding};
 use super::lock::Lock;
 use super::worker::Worker;
 use crate::log::LogError;
@@ -114,7 +114,12 @@ impl Store {
             let Some(_lock) = lock else {
                 return Err(locked(dir));
             };
-            heal::heal(dir).map_err(|error| io_error("check", &path, &error))?
+            let interrupted = mark_opening(dir)?;
+            let found = heal::heal(dir, interrupted);
+            match found.map_err(|error| io_error("check", &path, &error))? {
+                Finding::Healed(segments) => segments,
+                Finding::Lost => return Err(broken(dir, "a part of its log is gone")),
+            }
         };
         let writes_are_ordered = order_writes(&file, options.unordered);
         let mut aside = Vec::new();
@@ -149,6 +154,7 @@ impl Store {
             ))
         })?;
         settle(dir)?;
+        unmark_opening(dir)?;
         let worker = Worker::start().map_err(|error| io_error("write to", dir, &error))?;
         let store = Self {
             core: Some(Arc::new(core)),

@@ -1,7 +1,8 @@
 //! What a power cut leaves of a directory: each synced file as of its last sync.
 //!
 //! Here: [`PowerModel`], which watches an engine's syncs and keeps those contents, and puts them in
-//! place of the directory. Files that were never synced and everything under `blobs/` are lost.
+//! place of the directory. sled's snapshot files are synced, and so are their names, before the
+//! first sync that is watched. Files that were never synced and everything under `blobs/` are lost.
 //! Not here: the engine. Called by tests.
 
 use std::fs;
@@ -62,6 +63,9 @@ impl PowerModel {
                 fs::create_dir_all(dir.join("blobs")).expect("the disk works");
                 fs::write(dir.join("conf"), conf).expect("the disk works");
                 fs::copy(&db, dir.join("db")).expect("the disk works");
+                for name in snapshots(&kept) {
+                    fs::copy(kept.join(&name), dir.join(&name)).expect("the disk works");
+                }
             }
         }
     }
@@ -89,6 +93,13 @@ fn names(dir: &Path) -> Vec<String> {
             entry.file_name().to_string_lossy().into_owned()
         })
         .collect()
+}
+
+/// sled's snapshot files; it writes them while it opens, and at no other time.
+fn snapshots(dir: &Path) -> Vec<String> {
+    let mut names = names(dir);
+    names.retain(|name| name.starts_with("snap."));
+    names
 }
 
 /// Removes a database's own files, and a day's directory.
@@ -137,10 +148,17 @@ impl SyncObserver for PowerModel {
     fn synced(&self, db: &Path) {
         let relative = db.strip_prefix(&self.live).expect("it lies below");
         let kept = self.kept.join(relative);
-        if let Some(dir) = kept.parent() {
-            fs::create_dir_all(dir).expect("the disk works");
-        }
+        let dirs = db.parent().zip(kept.parent());
+        let (from, to) = dirs.expect("both are files in a directory");
+        fs::create_dir_all(to).expect("the disk works");
         keep(db, &kept);
+        let (now, before) = (snapshots(from), snapshots(to));
+        for name in before.iter().filter(|name| !now.contains(name)) {
+            fs::remove_file(to.join(name)).expect("the disk works");
+        }
+        for name in now.iter().filter(|name| !before.contains(name)) {
+            fs::copy(from.join(name), to.join(name)).expect("the disk works");
+        }
         self.syncs.fetch_add(1, Ordering::AcqRel);
     }
 }
