@@ -329,6 +329,16 @@ impl Book {
         }
     }
 
+    /// Every group that was ever acquired.
+    pub(crate) fn groups(&self) -> Vec<Owned> {
+        let owned = |(&group, &epoch): (&Group, &Epoch)| Owned {
+            group,
+            epoch,
+            last: self.coverage.last(group),
+        };
+        self.epochs.iter().map(owned).collect()
+    }
+
     /// The epoch in force; 0 before the first acquisition.
     pub(crate) fn epoch(&self, group: Group) -> Epoch {
         self.epochs.get(&group).copied().unwrap_or_default()

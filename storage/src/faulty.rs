@@ -20,9 +20,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use self::plan::{Fault, FaultCounts, FaultPlan};
 use crate::Coverage;
+use crate::hold::Hold;
 use crate::log::{
-    AppendError, Capabilities, Commit, Epoch, Group, HistoryDay, HistorySize, JournalSize, Landed,
-    Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo, VisitRow,
+    AppendError, Capabilities, Commit, Cut, Epoch, Group, HistoryDay, HistorySize, JournalSize,
+    Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo, VisitRow,
 };
 use crate::memory::{MemoryLog, MemoryStore, Removed, State};
 use crate::rng::Rng;
@@ -356,6 +357,14 @@ impl Log for FaultyLog {
         let (left, removed) = self.inner.log.store().lock().truncate(upto, limit)?;
         faults.unsynced.push(Unsynced::Truncation(removed));
         Ok(left)
+    }
+
+    fn hold(&self) -> &Hold {
+        self.inner.log.hold()
+    }
+
+    fn cut(&self) -> Result<Cut, LogError> {
+        self.read()?.cut()
     }
 
     fn journal_size(&self) -> JournalSize {

@@ -6,7 +6,9 @@
 
 mod book;
 pub mod coverage;
+pub mod export;
 pub mod faulty;
+pub mod hold;
 pub mod log;
 pub mod memory;
 pub mod rng;
@@ -17,6 +19,7 @@ pub mod suite;
 
 pub use coverage::Coverage;
 pub use faulty::{Fault, FaultCounts, FaultPlan, FaultyLog};
+pub use hold::{Held, Hold};
 pub use log::*;
 pub use memory::{MemoryLog, MemoryStore};
 pub use sled::{Recovery, SledLog, SledOptions, SyncObserver};

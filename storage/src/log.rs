@@ -8,6 +8,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::Coverage;
+use crate::hold::Hold;
 
 /// Number of groups; a space lies in exactly one.
 pub const GROUPS: u16 = 64;
@@ -203,6 +204,15 @@ pub struct HistorySize {
     pub bytes: u64,
 }
 
+/// A log between two commits, but for its journal and snapshots.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cut {
+    /// Every group that was ever acquired, by group.
+    pub groups: Vec<Owned>,
+    /// Every meta value, by key.
+    pub meta: Vec<Row>,
+}
+
 /// Did an append whose outcome was unknown land?
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Landed {
@@ -339,6 +349,16 @@ pub trait Log: Send + Sync {
     /// # Errors
     /// `Corrupt` when asked to remove what is not covered; nothing is removed then.
     fn truncate(&self, upto: &Positions, limit: usize) -> Result<bool, LogError>;
+
+    /// What keeps truncation away while a whole log is read: [`Log::truncate`] removes nothing and
+    /// answers that no work is left while it is taken and within its bound.
+    fn hold(&self) -> &Hold;
+
+    /// Where every group stands and every meta value, as of one moment between two commits.
+    ///
+    /// # Errors
+    /// When the engine cannot be read.
+    fn cut(&self) -> Result<Cut, LogError>;
 
     /// Size of the journal's tail.
     fn journal_size(&self) -> JournalSize;

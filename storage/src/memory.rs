@@ -12,10 +12,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) use self::state::{Removed, State};
 use crate::Coverage;
 use crate::book::{Book, check_groups, check_rows, is_wanted, prefix_range};
+use crate::hold::Hold;
 use crate::log::{
-    AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Epoch, Group, HistoryDay, HistorySize,
-    JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo,
-    VisitRow,
+    AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Cut, Epoch, Group, HistoryDay,
+    HistorySize, JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence,
+    SnapshotInfo, VisitRow,
 };
 
 /// Commits that replay copies at a time: readers hold the lock only that long.
@@ -57,9 +58,7 @@ impl MemoryStore {
     /// `Corrupt` when a commit in the middle is damaged and `accept_truncation` is not set.
     pub fn open(&self, accept_truncation: bool) -> Result<MemoryLog, LogError> {
         self.lock().recover(accept_truncation)?;
-        Ok(MemoryLog {
-            store: self.clone(),
-        })
+        Ok(MemoryLog::on(self.clone()))
     }
 
     /// Damages a commit. Nothing happens to a log that has none at that place.
@@ -83,19 +82,19 @@ impl MemoryStore {
 #[derive(Clone, Debug)]
 pub struct MemoryLog {
     store: MemoryStore,
+    hold: Hold,
 }
 
 impl MemoryLog {
     /// An empty log of its own.
     #[must_use]
     pub fn new() -> Self {
-        Self {
-            store: MemoryStore::new(),
-        }
+        Self::on(MemoryStore::new())
     }
 
     pub(crate) fn on(store: MemoryStore) -> Self {
-        Self { store }
+        let hold = store.lock().hold.clone();
+        Self { store, hold }
     }
 
     /// What this handle writes to.
@@ -209,6 +208,19 @@ impl Log for MemoryLog {
     fn truncate(&self, upto: &Positions, limit: usize) -> Result<bool, LogError> {
         let (left, _) = self.store.lock().truncate(upto, limit)?;
         Ok(left)
+    }
+
+    fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    fn cut(&self) -> Result<Cut, LogError> {
+        let state = self.store.lock();
+        let meta = state.meta.iter();
+        Ok(Cut {
+            groups: state.book.groups(),
+            meta: meta.map(|(k, v)| (k.clone(), v.clone())).collect(),
+        })
     }
 
     fn journal_size(&self) -> JournalSize {

@@ -11,6 +11,7 @@
 //! Locks: `writer` is held for a whole commit with its sync, `book` only for a look or an entry,
 //! `values` keeps readers of many-chunk values off a batch. In this order.
 
+mod begin;
 mod chunk;
 mod copy;
 mod engine;
@@ -39,12 +40,14 @@ use std::time::Duration;
 
 use sled::{Batch, IVec};
 
+pub(crate) use self::begin::Beginning;
 use self::history::History;
 pub use self::recover::Recovery;
 use self::stages::Stages;
 pub use self::store::SyncObserver;
 use self::store::{Store, StoreOptions};
 use crate::book::Book;
+use crate::hold::Hold;
 use crate::log::{Commit, Group, LogError, Positions, Sequence};
 
 /// sled's page cache. The hot state lives in our own maps.
@@ -100,6 +103,7 @@ pub struct SledLog {
     writer: Mutex<Writer>,
     book: Mutex<Book>,
     values: RwLock<()>,
+    hold: Hold,
 }
 
 impl SledLog {
@@ -109,13 +113,7 @@ impl SledLog {
     /// `Locked` when another process has it, `Corrupt` when it cannot be trusted, `Format` when a
     /// newer program wrote it, `Io` when the operating system refuses.
     pub fn open(dir: &Path, options: &SledOptions) -> Result<Self, LogError> {
-        let store_options = StoreOptions {
-            cache_bytes: CACHE_BYTES,
-            accept_blobs: options.accept_blobs,
-            observer: options.observer.clone(),
-            wait_max: options.wait_max.unwrap_or(WAIT_MAX),
-            unordered: options.unordered,
-        };
+        let store_options = Self::store_options(options);
         let (store, opened) = Store::open(dir, &store_options)?;
         let (book, mut recovery) = recover::recover(&store, options.accept_truncation)?;
         recovery.moved_aside = opened.moved_aside;
@@ -129,7 +127,18 @@ impl SledLog {
             writer: Mutex::new(Writer::default()),
             book: Mutex::new(book),
             values: RwLock::new(()),
+            hold: Hold::default(),
         })
+    }
+
+    fn store_options(options: &SledOptions) -> StoreOptions {
+        StoreOptions {
+            cache_bytes: CACHE_BYTES,
+            accept_blobs: options.accept_blobs,
+            observer: options.observer.clone(),
+            wait_max: options.wait_max.unwrap_or(WAIT_MAX),
+            unordered: options.unordered,
+        }
     }
 
     /// What opening found and did.

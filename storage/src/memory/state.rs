@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 
 use crate::book::{Book, Entry};
+use crate::hold::Hold;
 use crate::log::{
     Append, Commit, Group, HistoryDay, LogError, Partition, Positions, Replayed, Row, Sequence,
 };
@@ -24,6 +25,7 @@ pub(crate) struct State {
     pub(super) slices: BTreeMap<(Partition, u64), Slices>,
     pub(super) meta: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) days: BTreeMap<HistoryDay, BTreeMap<Vec<u8>, Vec<u8>>>,
+    pub(super) hold: Hold,
 }
 
 /// What one truncation took away, for [`State::undo`].
@@ -137,6 +139,9 @@ impl State {
     ) -> Result<(bool, Removed), LogError> {
         self.book.check_truncate(upto)?;
         let mut removed = Removed::default();
+        if self.hold.keeps(self.book.size().bytes) {
+            return Ok((false, removed));
+        }
         for entry in self.book.take_oldest(upto, limit.max(1)) {
             if let Some(appends) = self.commits.remove(&entry.number) {
                 removed.commits.push((entry, appends));

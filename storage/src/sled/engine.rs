@@ -9,10 +9,11 @@ use std::sync::PoisonError;
 use super::{SledLog, chunk, keys, landmarks, values};
 use crate::Coverage;
 use crate::book::{check_groups, check_rows, is_wanted};
+use crate::hold::Hold;
 use crate::log::{
-    AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Epoch, Group, HistoryDay, HistorySize,
-    JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo,
-    VisitRow,
+    AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Cut, Epoch, Group, HistoryDay,
+    HistorySize, JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence,
+    SnapshotInfo, VisitRow,
 };
 use crate::memory::not_found;
 
@@ -138,6 +139,9 @@ impl Log for SledLog {
         let taken = {
             let mut book = self.book();
             book.check_truncate(upto)?;
+            if self.hold.keeps(book.size().bytes) {
+                return Ok(false);
+            }
             match writer.doomed.is_empty() {
                 true => book.take_oldest(upto, limit),
                 false => Vec::new(),
@@ -159,6 +163,18 @@ impl Log for SledLog {
         self.sweep_snapshots(limit.saturating_sub(removed))?;
         let book = self.book();
         Ok(!writer.doomed.is_empty() || !book.garbage.is_empty() || book.oldest_may_go(upto))
+    }
+
+    fn hold(&self) -> &Hold {
+        &self.hold
+    }
+
+    fn cut(&self) -> Result<Cut, LogError> {
+        // A commit holds the writer until it is durable and in the book.
+        let _writer = self.writer();
+        let groups = self.book().groups();
+        let meta = self.meta_scan(b"")?;
+        Ok(Cut { groups, meta })
     }
 
     fn journal_size(&self) -> JournalSize {

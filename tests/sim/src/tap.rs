@@ -6,7 +6,7 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_storage::{
-    AppendError, Capabilities, Commit, Coverage, Epoch, Group, HistoryDay, HistorySize,
+    AppendError, Capabilities, Commit, Coverage, Cut, Epoch, Group, HistoryDay, HistorySize, Hold,
     JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo,
     VisitRow,
 };
@@ -105,6 +105,14 @@ impl Log for Tap {
 
     fn truncate(&self, upto: &Positions, limit: usize) -> Result<bool, LogError> {
         self.inner.truncate(upto, limit)
+    }
+
+    fn hold(&self) -> &Hold {
+        self.inner.hold()
+    }
+
+    fn cut(&self) -> Result<Cut, LogError> {
+        self.inner.cut()
     }
 
     fn journal_size(&self) -> JournalSize {
