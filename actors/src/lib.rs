@@ -28,6 +28,8 @@ pub mod scan;
 pub mod shard;
 pub mod shard_actor;
 pub mod stats;
+#[cfg(feature = "testing")]
+pub mod testing;
 pub mod verify;
 
 pub use clock::NodeClock;

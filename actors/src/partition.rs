@@ -19,8 +19,7 @@ use crate::placement::{KeyHasher, MapKey};
 use crate::stats::Encoded;
 
 pub use slice::ENTITY_BYTES_MAX;
-pub(crate) use slice::decode_slice;
-use slice::encode_entity;
+pub(crate) use slice::{decode_slice, encode_entity};
 
 /// An entity while a transaction holds it.
 #[derive(Debug)]

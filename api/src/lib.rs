@@ -34,5 +34,7 @@ pub mod signing;
 pub mod state;
 pub mod stopwatch;
 pub mod test_clock;
+#[cfg(feature = "testing")]
+pub mod testing;
 
 pub use server::server;

@@ -13,6 +13,8 @@
 
 mod begin;
 mod chunk;
+#[cfg(any(test, feature = "suite"))]
+pub mod codec;
 mod copy;
 mod engine;
 mod files;

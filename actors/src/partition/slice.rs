@@ -14,7 +14,7 @@ struct EncodedHead {
 pub const ENTITY_BYTES_MAX: usize = 1024 * 1024;
 
 /// Appends an entity to a slice; answers how many bytes it takes there.
-pub(super) fn encode_entity<M: Machine>(
+pub(crate) fn encode_entity<M: Machine>(
     out: &mut Vec<u8>,
     key: &EntityKey,
     version: u64,

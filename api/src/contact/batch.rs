@@ -31,6 +31,9 @@ use crate::stopwatch::Stopwatch;
 /// What an answer to a check takes at most in the usual case, to size the buffer once.
 const RESULT_BYTES: usize = 320;
 
+/// The route, as receipts know it.
+pub(crate) const ROUTE: &str = "check/batch";
+
 /// May these agents do these now?
 pub(crate) async fn post<D: Decider>(
     request: HttpRequest,
@@ -78,17 +81,14 @@ fn token(caller: &Caller, check: &CheckRequest<'_>, answer: &Answer<Reply>) -> O
 }
 
 /// The batch's commands; with an Idempotency-Key each has a receipt of its own, by its place.
-fn commands(
+pub(crate) fn commands(
     caller: &Caller,
     key: Option<&str>,
     batch: &CheckBatchRequest<'_>,
     now: Timestamp,
 ) -> Result<Vec<Command>, Failure> {
     let secret = caller.space.secret.prepared();
-    let keyed = key.map(|key| Keyed {
-        route: "check/batch",
-        key,
-    });
+    let keyed = key.map(|key| Keyed { route: ROUTE, key });
     // Every receipt holds the hash of the whole batch, so that another batch under the same key is
     // told at its first item.
     let keyed = keyed.map(|keyed| (keyed, keyed.fingerprint(secret, &[], batch)));

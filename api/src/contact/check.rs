@@ -18,6 +18,9 @@ use crate::problem::Failure;
 use crate::signing;
 use crate::state::AppState;
 
+/// The route, as receipts know it.
+pub(crate) const ROUTE: &str = "check";
+
 /// May this agent do this now?
 pub(crate) async fn post<D: Decider>(
     request: HttpRequest,
@@ -30,7 +33,7 @@ pub(crate) async fn post<D: Decider>(
     let key = extract::idempotency_key(&request)?;
     let body = extract::body(&request, payload, limits, limits.body_bytes_max).await?;
     let check: CheckRequest<'_> = read::body(&body)?;
-    let route = "check";
+    let route = ROUTE;
     let secret = caller.space.secret.prepared();
     let receipt =
         key.map(|key| Keyed { route, key }.receipt(secret, caller.key.source.id, &[], &check));

@@ -24,6 +24,9 @@ use crate::directory::Caller;
 use crate::problem::Failure;
 use crate::state::AppState;
 
+/// The route, as receipts know it.
+pub(crate) const ROUTE: &str = "declare";
+
 /// Something happened.
 pub(crate) async fn post<D: Decider>(
     request: HttpRequest,
@@ -35,16 +38,10 @@ pub(crate) async fn post<D: Decider>(
     let id = ownership::new_id(&state)?;
     let (detail, body) = detail(&opened.caller, &declared, id)?;
     let wanted = Wanted {
-        route: "declare",
+        route: ROUTE,
         noted: Route::Declare,
         place: &[],
-        request: (
-            declared.kind,
-            &declared.agent,
-            &declared.subject,
-            &declared.object,
-            detail,
-        ),
+        request: canonical(&declared, &detail),
         body,
     };
     let reply = opened.decide(&state, wanted).await?;
@@ -54,6 +51,21 @@ pub(crate) async fn post<D: Decider>(
     let mut answer = Vec::with_capacity(96);
     written(&reply).write(&mut answer);
     Ok(ask::json(StatusCode::OK, answer))
+}
+
+/// What makes two declarations the same.
+pub(crate) fn canonical<'r>(
+    declared: &'r DeclareRequest<'_>,
+    detail: &'r Detail<'_>,
+) -> impl Serialize + 'r {
+    let DeclareRequest {
+        kind,
+        agent,
+        subject,
+        object,
+        detail: _,
+    } = declared;
+    (kind, agent, subject, object, detail)
 }
 
 /// A declaration's result as the client reads it.
@@ -69,7 +81,7 @@ pub(crate) fn written(reply: &DeclareReply) -> DeclareResult {
 /// The detail of a declaration, whichever its kind.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Detail<'a> {
+pub(crate) enum Detail<'a> {
     ContactMade(ContactMadeDetail<'a>),
     Effect(EffectDetail<'a>),
     SuppressionAdded(SuppressionAddedDetail<'a>),
@@ -84,7 +96,7 @@ enum Detail<'a> {
 }
 
 /// Reads the detail by the declaration's kind.
-fn detail<'a>(
+pub(crate) fn detail<'a>(
     caller: &Caller,
     declared: &DeclareRequest<'a>,
     new_id: Id,

@@ -43,14 +43,19 @@ pub(super) fn cut(prefix: &[u8], value: &[u8], put: &mut dyn FnMut(Vec<u8>, &[u8
         let bytes = &value[from..to];
         let key = keys::chunk(prefix, number);
         scratch.clear();
-        scratch.push(VERSION);
-        scratch.extend_from_slice(&checksum(&key, head, bytes).to_be_bytes());
-        scratch.extend_from_slice(&head.length.to_be_bytes());
-        scratch.extend_from_slice(&head.count.to_be_bytes());
-        scratch.extend_from_slice(bytes);
+        close(&mut scratch, &key, head, bytes);
         put(key, &scratch);
     }
     head.count
+}
+
+/// Appends one chunk.
+pub(super) fn close(out: &mut Vec<u8>, key: &[u8], head: Head, bytes: &[u8]) {
+    out.push(VERSION);
+    out.extend_from_slice(&checksum(key, head, bytes).to_be_bytes());
+    out.extend_from_slice(&head.length.to_be_bytes());
+    out.extend_from_slice(&head.count.to_be_bytes());
+    out.extend_from_slice(bytes);
 }
 
 /// How many chunks a value of this many bytes takes.

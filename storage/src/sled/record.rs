@@ -8,11 +8,15 @@
 
 use crate::log::{Commit, Epoch, Group, Partition, Replayed, Sequence};
 
+/// What the directory has of an append without partitions.
+const APPEND_BYTES_MIN: usize = 2 + 8 + 8 + 4 + 2;
+
 /// Encodes what the journal keeps of a commit.
 pub(super) fn encode(commit: &Commit) -> Vec<u8> {
     let records: usize = commit.appends.iter().map(|a| a.records.len()).sum();
     let partitions: usize = commit.appends.iter().map(|a| a.partitions.len()).sum();
-    let mut out = Vec::with_capacity(14 + commit.appends.len() * 24 + partitions * 2 + records);
+    let mut out =
+        Vec::with_capacity(14 + commit.appends.len() * APPEND_BYTES_MIN + partitions * 2 + records);
     out.extend_from_slice(&count::<u16>(commit.appends.len()).to_be_bytes());
     for parts in [commit.slices.len(), commit.seals.len(), commit.meta.len()] {
         out.extend_from_slice(&count::<u32>(parts).to_be_bytes());
@@ -46,8 +50,10 @@ pub(super) fn decode(bytes: &[u8]) -> Option<Vec<Replayed>> {
     for _ in 0..3 {
         reader.u32()?;
     }
-    let mut replayed = Vec::with_capacity(usize::from(appends));
-    let mut lengths = Vec::with_capacity(usize::from(appends));
+    // No more room than the bytes can fill, whatever they say.
+    let room = usize::from(appends).min(bytes.len() / APPEND_BYTES_MIN);
+    let mut replayed = Vec::with_capacity(room);
+    let mut lengths = Vec::with_capacity(room);
     for _ in 0..appends {
         let (group, epoch, sequence) = (reader.u16()?, reader.u64()?, reader.u64()?);
         lengths.push(usize::try_from(reader.u32()?).ok()?);
@@ -119,6 +125,17 @@ mod tests {
                 records,
             },
         )
+    }
+
+    #[test]
+    fn a_count_beyond_the_bytes_takes_no_room() {
+        let mut bytes = vec![0; 14];
+        bytes[..2].copy_from_slice(&u16::MAX.to_be_bytes());
+        assert_eq!(decode(&bytes), None);
+        bytes[..2].copy_from_slice(&1_u16.to_be_bytes());
+        bytes.extend([0; APPEND_BYTES_MIN]);
+        let decoded = decode(&bytes).expect("it is an append without records");
+        assert!(decoded.capacity() <= 2, "{}", decoded.capacity());
     }
 
     proptest! {
