@@ -5,9 +5,10 @@
 //! the record of the log that made it, and judges a decision over what stood before that record. In
 //! `contact/`: the rules of a run (`rules`), what is asked (`ask`), the books (`books`, `holds`,
 //! `line`), what a check must come to (`check`), claims and locks (`claims`, `locks`), offers and promises (`offers`),
-//! paid operations (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`) and everything else
-//! (`judge`), the changes of a record (`change`), the model that brings them together (`model`), how it
-//! explains an answer (`explain`) and a look-up (`found`), and which cases a run has seen (`coverage`).
+//! paid operations (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`), handoffs (`handoffs`)
+//! and everything else (`judge`), the changes of a record (`change`), the model that brings them together
+//! (`model`), what must hold at each record and at rest (`laws`), how it explains an answer (`explain`), a
+//! read (`reads`), a look-up (`found`) and a repeat (`first`), and which cases a run has seen (`coverage`).
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -23,15 +24,19 @@ mod check;
 mod claims;
 mod coverage;
 mod explain;
+mod first;
 mod found;
+mod handoffs;
 mod holds;
 mod judge;
+mod laws;
 mod line;
 mod locks;
 mod model;
 mod offers;
 mod paid;
 mod privacy;
+mod reads;
 mod rules;
 mod shadow;
 

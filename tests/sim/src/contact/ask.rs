@@ -1,7 +1,10 @@
 //! What agents, panels and consumers ask of the contact product. In `ask/`: what they ask about
-//! ownership (`own`), and about offers, promises and the list (`dealings`).
+//! contacts (`contacts`), ownership (`own`), offers, promises and the list (`dealings`), paid operations
+//! and shadow runs (`paid`), erasures and legal holds (`privacy`), and handoffs (`handoffs`).
 
+mod contacts;
 mod dealings;
+mod handoffs;
 mod own;
 mod paid;
 mod privacy;
@@ -9,22 +12,23 @@ mod privacy;
 use std::collections::BTreeMap;
 
 use interlock_domain::contact::command::{
-    AddSuppression, Body, Check, Command, DeclareContactMade, DeclareEffect, Direction, EffectKind,
-    EffectRef, LiftSuppression, ObserveMessage, ReceiptRef, ReserveEffect, Route, Settlement,
+    Body, Command, DeclareEffect, EffectKind, EffectRef, LiftSuppression, ReceiptRef, Route,
+    Settlement,
 };
+use interlock_domain::contact::customer::Customer;
 use interlock_domain::contact::directory::Target;
-use interlock_domain::contact::name::{
-    AgentId, ChannelId, GatewayId, IntentId, PurposeId, ReasonId, SourceId, TaskId,
-};
-use interlock_domain::contact::text::Text;
+use interlock_domain::contact::handoff::Handoff;
+use interlock_domain::contact::handoff::command::HandoffCommand;
+use interlock_domain::contact::legal_hold::LegalHold;
+use interlock_domain::contact::name::{PurposeId, SourceId};
 use interlock_domain::ids::Id;
 use interlock_domain::key::{KeyHash, Kind, SpaceId};
 use interlock_domain::time::Timestamp;
 use interlock_storage::PARTITIONS_PER_GROUP;
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::paid::EFFECTS_DRAW_ON;
-use super::rules::{GATEWAY, Hours, INTENTS, REASONS, Rules};
+use self::contacts::{channel, observe, purpose_or_any, reserve};
+use super::rules::{Hours, Rules};
 use crate::keys::{key_in, space};
 use crate::random::Random;
 
@@ -51,6 +55,7 @@ struct Place {
     known: paid::Known,
     holds: privacy::Holds,
     offers: dealings::Offers,
+    handoffs: handoffs::Handoffs,
 }
 
 /// Everybody who asks.
@@ -65,6 +70,8 @@ pub(super) struct Clients {
     paid: u64,
     /// Chance of an erasure or something about a legal hold, in a thousand.
     privacy: u64,
+    /// Chance of something about a handoff, in a thousand.
+    handoffs: u64,
 }
 
 /// How attempts end; failed ones go on, so they are the more.
@@ -110,10 +117,11 @@ impl Clients {
             // A meter cannot tell calls of one millisecond apart after an erasure, so a run has one of
             // the two (docs/reliability.md, "What is missing").
             privacy: if paid == 0 {
-                random.pick(&[0, 10, 80])
+                random.pick(&[0, 20, 120])
             } else {
                 0
             },
+            handoffs: random.pick(&[0, 20, 100, 300]),
         }
     }
 
@@ -153,9 +161,23 @@ impl Clients {
     }
 
     /// A legal hold came to light.
-    pub(super) fn placed(&mut self, space: SpaceId, id: Id) {
+    pub(super) fn placed(&mut self, space: SpaceId, hold: &LegalHold) {
         if let Some(place) = self.places.get_mut(&space) {
-            place.holds.placed(id);
+            place.holds.placed(hold.id);
+        }
+    }
+
+    /// A handoff came to light.
+    pub(super) fn passed_on(&mut self, space: SpaceId, id: Id, handoff: &Handoff) {
+        if let Some(place) = self.places.get_mut(&space) {
+            place.handoffs.made(id, handoff);
+        }
+    }
+
+    /// What a customer holds came to light.
+    pub(super) fn shown(&mut self, space: SpaceId, customer: KeyHash, holds: Option<&Customer>) {
+        if let Some(place) = self.places.get_mut(&space) {
+            place.holds.shown(customer, holds);
         }
     }
 
@@ -174,7 +196,7 @@ impl Clients {
         random: &mut Random,
     ) -> Command {
         let (bodies, keyed, hot) = (self.bodies, self.keyed, self.hot);
-        let (paid, privacy) = (self.paid, self.privacy);
+        let (paid, privacy, handoffs) = (self.paid, self.privacy, self.handoffs);
         let place = self
             .places
             .get_mut(&space)
@@ -192,7 +214,18 @@ impl Clients {
             place.known.ask(rules, customer, object, random)
         } else if random.chance(privacy) {
             let (customer, object) = (random.pick(&place.customers), place.object(hot, random));
-            place.holds.ask(customer, object, random)
+            let rows = place.offers.rows();
+            place
+                .holds
+                .ask((customer, object), rows, &place.handoffs, random)
+        } else if random.chance(handoffs) {
+            let about = handoffs::About {
+                customer: random.pick(&place.customers),
+                object: place.object(hot, random),
+                effect: random.pick(&place.effects),
+                now,
+            };
+            place.handoffs.ask(rules, about, random)
         } else {
             place.body(random.weighted(&bodies), rules, now, hot, random)
         };
@@ -212,7 +245,7 @@ impl Clients {
         let bare = matches!(
             route,
             Route::Shadow | Route::Forget | Route::LegalHolds | Route::Suppressions
-        );
+        ) || is_read(&command.body);
         if !bare && random.chance(keyed) {
             let request = format!("{command:?}");
             command.receipt = Some(ReceiptRef {
@@ -260,6 +293,9 @@ impl Place {
             Route::PeoplesSuppressions,
             Route::OperatorSettle,
             Route::Promises,
+            Route::Handoffs,
+            Route::HandoffAccept,
+            Route::HandoffOutcome,
         ];
         let mut keys = BTreeMap::new();
         for source in 0..=SOURCES {
@@ -280,6 +316,7 @@ impl Place {
             known: paid::Known::default(),
             holds: privacy::Holds::default(),
             offers: dealings::Offers::new(space, partitions, random),
+            handoffs: handoffs::Handoffs::default(),
         }
     }
 
@@ -370,116 +407,17 @@ impl Place {
         }
         random.pick(&self.objects)
     }
-
-    fn check(
-        &self,
-        rules: &Rules,
-        (customer, object): (KeyHash, KeyHash),
-        effect: EffectRef,
-        random: &mut Random,
-    ) -> (Route, Body) {
-        let inbound = random.chance(150);
-        let body = Check {
-            direction: if inbound {
-                Direction::Inbound
-            } else {
-                Direction::Outbound
-            },
-            agent: AgentId::of(random.pick(&own::AGENTS)),
-            intent: IntentId::of(random.pick(&INTENTS)),
-            purpose: purpose(rules, random),
-            channel: random.chance(700).then(|| channel(rules, random)),
-            gateway: random.chance(500).then(|| GatewayId::of(GATEWAY)),
-            customer: random.chance(850).then_some(customer),
-            object: random.chance(500).then_some(object),
-            task: random
-                .chance(400)
-                .then(|| TaskId::of(random.pick(&own::TASKS))),
-            effect: random.chance(500).then_some(effect),
-            signer: 1,
-        };
-        let route = random.pick(&[Route::Check, Route::CheckBatch]);
-        (route, Body::Check(body))
-    }
-
-    fn contact(&self, rules: &Rules, customer: KeyHash, random: &mut Random) -> Body {
-        let mut body = DeclareContactMade {
-            customer: random.chance(900).then_some(customer),
-            purpose: purpose(rules, random),
-            channel: channel(rules, random),
-            gateway: None,
-            decision: None,
-            jti: random
-                .chance(300)
-                .then(|| Id([u8::try_from(random.below(30)).unwrap_or(0); 16])),
-            unchecked: random.chance(100),
-        };
-        if !self.decisions.is_empty() && random.chance(700) {
-            let (id, customer, of) = random.pick(&self.decisions);
-            body.decision = Some(id);
-            if rules.purpose(of).is_some() && random.chance(800) {
-                body.customer = Some(customer);
-                body.purpose = of;
-            }
-        }
-        Body::DeclareContactMade(body)
-    }
-
-    fn suppress(
-        &self,
-        rules: &Rules,
-        customer: KeyHash,
-        now: Timestamp,
-        random: &mut Random,
-    ) -> Body {
-        let soon = i64::try_from(random.range(1..=7_200_000)).unwrap_or(1);
-        Body::AddSuppression(AddSuppression {
-            customer,
-            purpose: purpose_or_any(rules, random),
-            channel: random.chance(500).then(|| channel(rules, random)),
-            reason: ReasonId::of(REASONS[random.index(REASONS.len())].0),
-            until: random.chance(700).then(|| now.plus_ms(soon)),
-            window: random
-                .chance(400)
-                .then(|| self.windows[random.index(self.windows.len())].window()),
-            destination: customer.0.into(),
-        })
-    }
 }
 
-/// A paid call draws on the space's units, by what the edge reads in the rules.
-fn reserve(effect: EffectRef, random: &mut Random) -> ReserveEffect {
-    let paid = effect.kind == EffectKind::PaidCall;
-    ReserveEffect {
-        effect,
-        cost_units: if paid { random.pick(&[1, 1, 2, 5]) } else { 0 },
-        draws_on: paid.then(|| Text::from(EFFECTS_DRAW_ON)),
-        fact: None,
-    }
-}
-
-/// A message of a customer was seen, up to some hours ago or a little ahead of time.
-fn observe(rules: &Rules, customer: KeyHash, now: Timestamp, random: &mut Random) -> (Route, Body) {
-    let ago = i64::try_from(random.below(4 * 3_600_000)).unwrap_or(0);
-    let body = ObserveMessage {
-        customer,
-        channel: channel(rules, random),
-        occurred_at: now.plus_ms(60_000 - ago),
-    };
-    (Route::Batch, Body::ObserveMessage(body))
-}
-
-fn purpose(rules: &Rules, random: &mut Random) -> PurposeId {
-    PurposeId::of(rules.purposes[random.index(rules.purposes.len())].name)
-}
-
-fn purpose_or_any(rules: &Rules, random: &mut Random) -> PurposeId {
-    if random.chance(150) {
-        return PurposeId::ANY;
-    }
-    purpose(rules, random)
-}
-
-fn channel(rules: &Rules, random: &mut Random) -> ChannelId {
-    ChannelId::of(rules.channels[random.index(rules.channels.len())].name)
+/// A read has no idempotency key.
+const fn is_read(body: &Body) -> bool {
+    matches!(
+        body,
+        Body::Show(_)
+            | Body::Handoff(
+                HandoffCommand::Read(_)
+                    | HandoffCommand::ListEffects(_)
+                    | HandoffCommand::SeeEffect(_)
+            )
+    )
 }

@@ -14,6 +14,7 @@ use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::time::Timestamp;
 
+use super::handoffs::Handoffs;
 use super::holds::{Register, Row};
 use super::offers::Offers;
 use super::paid::Spent;
@@ -106,6 +107,7 @@ pub(super) struct Books {
     /// Shadow runs.
     pub(super) runs: Runs,
     pub(super) offers: Offers,
+    pub(super) handoffs: Handoffs,
 }
 
 impl Entry {
@@ -171,6 +173,7 @@ impl Books {
         self.spent.enter(record, key, event);
         self.runs.enter(record, key.space, event);
         self.legal_holds.enter(record, key.space, event);
+        self.handoffs.enter(record, key, event);
         match event {
             Event::ContactCounted(counted) => {
                 self.contacts.entry(key).or_default().push(Contact {
@@ -247,15 +250,12 @@ impl Books {
                     self.locks.entry(key).or_default().end(record, id, at);
                 }
             }
-            Event::RowWritten(row) => {
-                let (target, until) = (row.target, row.until);
-                let row = Row {
-                    record,
-                    target,
-                    until,
-                };
-                self.rows.insert(key, row);
-            }
+            Event::RowWritten(row) => match self.rows.get_mut(&key) {
+                Some(known) if known.loses_terms(row, record) => known.cleared = record,
+                Some(_) | None => {
+                    self.rows.insert(key, Row::new(record, row));
+                }
+            },
             Event::CustomerErased(_) => {
                 self.erased.entry(key).or_default().push(record);
                 self.claims.entry(key).or_default().erase(record);

@@ -1,12 +1,15 @@
 //! Changes that decisions must make, and whether a record's events are these.
 
+use interlock_domain::contact::claim::Claim;
 use interlock_domain::contact::command::{EffectKind, Settlement};
 use interlock_domain::contact::event::Event;
+use interlock_domain::contact::handoff::Handoff;
 use interlock_domain::contact::name::{ChannelId, PurposeId, SourceId};
 use interlock_domain::ids::Id;
 use interlock_domain::key::EntityKey;
 use interlock_domain::time::Timestamp;
 
+use super::handoffs;
 use super::judge::Moment;
 use super::rules::Hours;
 
@@ -57,6 +60,14 @@ pub(super) enum Change {
         channel: ChannelId,
         at: Timestamp,
     },
+    HandedOver {
+        key: EntityKey,
+        handoff: Box<Handoff>,
+    },
+    HeldFor {
+        key: EntityKey,
+        hold: Box<Claim>,
+    },
     /// This event and no other.
     Exactly {
         key: EntityKey,
@@ -70,6 +81,7 @@ pub(super) fn fits(moment: &Moment<'_>, change: &Change, event: &(EntityKey, Eve
     change.key() == *at
         && (fits_effect(moment, change, event)
             || fits_customer(moment, change, event)
+            || fits_handoff(moment, change, event)
             || matches!(change, Change::Exactly { event: due, .. } if **due == *event))
 }
 
@@ -99,6 +111,18 @@ fn fits_effect(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
             let days = moment.rules.days[*kind as usize];
             (it.settlement, it.at) == (*settlement, now)
                 && (!ends || i64::from(it.keep_days) == days)
+        }
+        _ => false,
+    }
+}
+
+fn fits_handoff(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
+    match (change, event) {
+        (Change::HandedOver { handoff, .. }, Event::HandoffCreated(made)) => {
+            handoffs::is_due(moment, handoff, made)
+        }
+        (Change::HeldFor { hold, .. }, Event::ClaimAccepted(made)) => {
+            handoffs::is_hold_due(hold, made)
         }
         _ => false,
     }
@@ -162,6 +186,8 @@ impl Change {
             | Self::Suppressed { key, .. }
             | Self::Lifted { key, .. }
             | Self::Seen { key, .. }
+            | Self::HandedOver { key, .. }
+            | Self::HeldFor { key, .. }
             | Self::Exactly { key, .. } => *key,
         }
     }

@@ -2,7 +2,7 @@
 
 use interlock_domain::contact::claim::Claim;
 use interlock_domain::contact::command::{Check, Direction};
-use interlock_domain::contact::name::{AgentId, PurposeId, SourceId, TaskId};
+use interlock_domain::contact::name::{AgentId, ChannelId, PurposeId, SourceId, TaskId};
 use interlock_domain::contact::reason::{Reason, Verdict};
 use interlock_domain::contact::reply::{
     BudgetView, ChannelView, CheckReply, EffectView, EffectViewState, OwnerView,
@@ -341,14 +341,21 @@ fn is<T: PartialEq + std::fmt::Debug>(what: &str, said: &T, due: &T) -> Result<(
 /// Purposes with an all-hours entry in force on the asked channel or on every channel; without a
 /// channel in the check, any entry.
 fn suppressed(moment: &Moment<'_>, check: &Check) -> Vec<PurposeId> {
-    let Some(customer) = check.customer else {
-        return Vec::new();
-    };
+    let customer = check.customer;
+    customer.map_or_else(Vec::new, |customer| {
+        suppressed_on(moment, customer, check.channel)
+    })
+}
+
+/// The same on a channel, or on any.
+pub(super) fn suppressed_on(
+    moment: &Moment<'_>,
+    customer: KeyHash,
+    channel: Option<ChannelId>,
+) -> Vec<PurposeId> {
     let mut purposes: Vec<PurposeId> = entries(moment, customer)
         .filter(|entry| entry.window.is_none())
-        .filter(|entry| {
-            check.channel.is_none() || entry.channel.is_none() || entry.channel == check.channel
-        })
+        .filter(|entry| channel.is_none() || entry.channel.is_none() || entry.channel == channel)
         .map(|entry| entry.purpose)
         .collect();
     purposes.sort_unstable();

@@ -190,7 +190,9 @@ pub(super) fn declare(moment: &Moment<'_>, route: Route, body: &ClaimTarget) -> 
             return refused(route, Refusal::LeaseHeld, held);
         }
     }
-    if own.is_none() && live.len() >= CLAIMS_LIVE_MAX {
+    // The hold of a handoff counts against no bound.
+    let declared = live.iter().filter(|claim| claim.via != ClaimVia::Handoff);
+    if own.is_none() && declared.count() >= CLAIMS_LIVE_MAX {
         return refused(route, Refusal::TargetFull, None);
     }
     let way = Way {

@@ -7,8 +7,10 @@
 //! `coverage/`: offers, promises, people and others (`dealings`).
 
 mod dealings;
+mod handoffs;
 
 pub(super) use dealings::shown;
+pub(super) use handoffs::read;
 
 use interlock_domain::contact::admission::AdmissionState;
 use interlock_domain::contact::claim::ClaimVia;
@@ -17,11 +19,11 @@ use interlock_domain::contact::event::Event;
 use interlock_domain::contact::name::AgentId;
 use interlock_domain::contact::note::{Note, Noted};
 use interlock_domain::contact::reason::{Reason, Refusal, Verdict};
-use interlock_domain::contact::reply::{CheckReply, Reply};
+use interlock_domain::contact::reply::{CheckReply, OwnerView, Reply};
 use interlock_domain::key::EntityKey;
 
 /// The cases that a few short runs must see together.
-pub const CASES: [&str; 70] = [
+pub const CASES: [&str; 101] = [
     "check: allowed, no owner",
     "check: allowed to the owner",
     "check: allowed by the owner's intents",
@@ -92,6 +94,37 @@ pub const CASES: [&str; 70] = [
     "people: added",
     "others: settled",
     "others: settlement refused",
+    "handoff: made",
+    "handoff: made, with an owner",
+    "handoff: too many open",
+    "handoff: due in the past",
+    "handoff: accepted",
+    "handoff: accepted again",
+    "handoff: closed",
+    "handoff: closed again",
+    "handoff: closed already",
+    "handoff: expired",
+    "handoff: outcome suppresses",
+    "handoff: an unknown word",
+    "handoff: nothing there",
+    "handoff: noted",
+    "handoff: declared as accepted",
+    "handoff: declared as closed",
+    "handoff: declared in vain",
+    "handoff: declared, changes nothing",
+    "handoff: read while it waits",
+    "handoff: read when closed",
+    "handoff: read when expired",
+    "handoff: read, nothing there",
+    "handoff: effects listed",
+    "handoff: effect seen",
+    "repeat: handoff",
+    "check: stopped by a handoff",
+    "erasure: moved",
+    "erasure: takes a handoff",
+    "erasure: takes terms",
+    "legal hold: keeps a handoff",
+    "show: an entity",
 ];
 
 /// The case of an answer that a record explains.
@@ -146,15 +179,19 @@ pub(super) fn case(
             Reply::Erased(it) if it.erased.contacts > 0 && it.erased.claims > 0 => {
                 Some("erasure: with contacts and claims")
             }
+            Reply::Erased(it) if it.erased.handoffs > 0 => Some("erasure: takes a handoff"),
+            Reply::Erased(it) if it.erased.terms > 0 => Some("erasure: takes terms"),
             Reply::Erased(_) => Some("erasure: done"),
             _ => Some("erasure: refused under a legal hold"),
         },
+        Body::PlaceHold(_) if holds(events) => Some("legal hold: keeps a handoff"),
         Body::PlaceHold(_) => Some("legal hold: placed"),
         Body::ReleaseHold(_) if events.is_empty() => Some("legal hold: released already"),
         Body::ReleaseHold(_) => Some("legal hold: released"),
         Body::RequestReport(_) => Some("shadow: asked for"),
         Body::EndReport(_) => Some("shadow: ended"),
         Body::ReleaseClaim(_) => Some(of_release(declared, replaced, reply, note)),
+        Body::Handoff(body) => handoffs::case(body, route, reply, note, events),
         _ => dealings::case(body, route, note, events),
     }
 }
@@ -186,6 +223,11 @@ fn of_settlement(reply: &Reply, events: &[(EntityKey, Event)]) -> Option<&'stati
     }
 }
 
+fn holds(events: &[(EntityKey, Event)]) -> bool {
+    let holds = |event: &Event| matches!(event, Event::HandoffHeld(held) if held.placed);
+    events.iter().any(|(_, event)| holds(event))
+}
+
 fn accepts(events: &[(EntityKey, Event)]) -> bool {
     let accepts = |event: &Event| match event {
         Event::ClaimAccepted(claim) => claim.via == ClaimVia::Worker,
@@ -212,6 +254,10 @@ fn of_release(declared: bool, released: bool, reply: &Reply, note: Option<&Note>
 
 fn of_check(check: &Check, reply: &CheckReply) -> Option<&'static str> {
     let has = |reason| reply.reasons.contains(&reason);
+    let handed_over = |owner: &OwnerView| owner.via == ClaimVia::Handoff;
+    if has(Reason::OwnerActive) && reply.owner.as_ref().is_some_and(handed_over) {
+        return Some("check: stopped by a handoff");
+    }
     match (reply.verdict, &reply.owner) {
         (Verdict::HandoffTo, _) => Some("check: handed off"),
         (Verdict::Defer, _) if has(Reason::OwnerActive) => Some("check: deferred by an owner"),
@@ -237,6 +283,7 @@ pub(super) const fn repeat(body: &Body, reply: &Reply) -> Option<&'static str> {
         (Body::ClaimTarget(_) | Body::ObserveOwner(_), _) => Some("repeat: claim"),
         (Body::LockTask(_), _) => Some("repeat: lock"),
         (Body::ReleaseClaim(_), _) => Some("repeat: release"),
+        (Body::Handoff(_), Reply::Handoff(_)) => Some("repeat: handoff"),
         _ => None,
     }
 }

@@ -81,9 +81,10 @@ impl ContactModel {
             let same = command.receipt.map(|receipt| receipt.fingerprint) == Some(kept.fingerprint);
             if same && kept.ended > asked.since && kept.record >= self.first_kept(from, reply) {
                 // A repeated item of a batch is told as a duplicate; else it is answered as it was.
+                let completed = self.completed_by(asked, reply, kept.record);
                 let as_then = match reply {
                     Reply::ObservedAgain => &Reply::Observed,
-                    other => other,
+                    other => completed.as_ref().unwrap_or(other),
                 };
                 for first in self.as_first(command, kept.record) {
                     match self.judge(kept.record, &first, as_then) {
@@ -121,6 +122,9 @@ impl ContactModel {
 
     /// Answers that leave no record.
     fn without_record(&mut self, asked: &Asked, reply: &Reply) -> Option<Result<(), String>> {
+        if let Some(read) = self.read(asked, reply) {
+            return Some(read);
+        }
         let command = &asked.command;
         match reply {
             Reply::Undeclared(_) => {
@@ -128,6 +132,9 @@ impl ContactModel {
                     .rules
                     .range((command.space, 0)..=(command.space, u32::MAX));
                 let fine = newer.any(|(_, rules)| !rules.knows(command));
+                if let Body::Handoff(body) = &command.body {
+                    self.saw(coverage::read(body, reply));
+                }
                 Some(
                     fine.then_some(())
                         .ok_or_else(|| "all rules know it".to_owned()),
@@ -161,7 +168,7 @@ impl ContactModel {
             }
             Reply::RunEnded => self.was_over(command, asked.since).then_some(Ok(())),
             Reply::Feed(last) => Some(self.is_far(asked, *last)),
-            Reply::Moved => Some(self.has_moved(command)),
+            Reply::Moved => Some(self.has_moved(asked)),
             Reply::Capacity => Some(Err("memory is not full".to_owned())),
             Reply::Check(check) if check.reasons.contains(&Reason::Unavailable) => {
                 Some(late(command, check))
@@ -244,6 +251,7 @@ impl ContactModel {
             epoch: line.epoch(),
             run: line.run(),
             erased: line.erased(),
+            made: line.made(),
         };
         let mut why = "due is nothing".to_owned();
         for (changes, noted) in comes_to(&moment, line, command, reply)? {

@@ -1,12 +1,11 @@
-//! Whether a look-up was right: the answer that completes a command which names only an id. Also what
-//! the first of a repeated command may have been, and reads that leave no record.
+//! Whether a look-up was right: the answer that completes a command which names only an id. Also reads
+//! that leave no record.
 
-use interlock_domain::contact::command::{
-    AdmissionPlace, Body, ClaimPlace, Command, EndCommitment, ObserveOwner, SettleAdmission,
-};
-use interlock_domain::contact::directory::row_key;
-use interlock_domain::contact::event::Event;
+use interlock_domain::contact::command::{Body, SettleAdmission};
+use interlock_domain::contact::directory::{Target, row_key};
 use interlock_domain::contact::feed::feed_key;
+use interlock_domain::contact::handoff::command::HandoffCommand;
+use interlock_domain::contact::handoff::handoff_key;
 use interlock_domain::contact::key;
 use interlock_domain::contact::name::OperationId;
 use interlock_domain::contact::reply::Reply;
@@ -14,6 +13,7 @@ use interlock_domain::ids::Id;
 use interlock_domain::key::Kind;
 
 use super::model::{Asked, ContactModel};
+use super::privacy;
 
 impl ContactModel {
     /// Was the look-up before a release right?
@@ -33,6 +33,9 @@ impl ContactModel {
             };
             return fine.then_some(()).ok_or_else(|| "another hold".to_owned());
         }
+        if let Body::Handoff(HandoffCommand::Close(body)) = &asked.command.body {
+            return self.found_handoff(asked, body.handoff, found);
+        }
         let id = match &asked.command.body {
             Body::ReleaseClaim(body) => body.claim,
             Body::EndCommitment(body) => Id(body.row.0),
@@ -51,6 +54,21 @@ impl ContactModel {
 }
 
 impl ContactModel {
+    fn found_handoff(&self, asked: &Asked, id: Id, found: &Reply) -> Result<(), String> {
+        let key = handoff_key(asked.command.space, id);
+        let forms = self.books.handoffs.since(key, asked.since);
+        let fine = match found {
+            Reply::Found(target) => {
+                let mut forms = forms.iter().flatten();
+                forms.any(|handoff| *target == Target::Customer(handoff.customer))
+            }
+            Reply::NotFound => self.may_be_unknown(asked, id),
+            _ => false,
+        };
+        fine.then_some(())
+            .ok_or_else(|| format!("the handoff is {forms:?}"))
+    }
+
     fn found_admission(
         &self,
         asked: &Asked,
@@ -77,74 +95,6 @@ impl ContactModel {
 }
 
 impl ContactModel {
-    /// A request that comes again differs in what the edge puts in anew: the id it would hand out,
-    /// and where the claim was found. Answers the forms the first may have had.
-    pub(super) fn as_first(&self, command: &Command, record: u64) -> Vec<Command> {
-        let Some(line) = self.lines.get(&record) else {
-            return Vec::new();
-        };
-        let mut first = command.clone();
-        let row = line.events.iter().find_map(|(key, event)| match event {
-            Event::RowWritten(_) => Some(Id(key.hash.0)),
-            _ => None,
-        });
-        match &mut first.body {
-            Body::ClaimTarget(claim) | Body::ObserveOwner(ObserveOwner { claim, .. }) => {
-                claim.new_id = row.unwrap_or(claim.new_id);
-            }
-            Body::LockTask(lock) => lock.new_id = row.unwrap_or(lock.new_id),
-            Body::Admit(admit) => admit.new_id = row.unwrap_or(admit.new_id),
-            Body::SettleAdmission(settle) => {
-                let row = row_key(command.space, settle.admission);
-                let admitted = self.books.spent.admission(row);
-                let place = admitted.and_then(|all| {
-                    let operation = OperationId::of(&all.form(u64::MAX)?.operation);
-                    let target = all.target;
-                    Some(AdmissionPlace::At { target, operation })
-                });
-                settle.place = place.unwrap_or(AdmissionPlace::Nowhere);
-            }
-            Body::EndCommitment(end) => {
-                let key = row_key(command.space, Id(end.row.0));
-                let mut forms = vec![command.clone()];
-                for place in [
-                    self.books.row(key).map(|row| ClaimPlace::At(row.target)),
-                    Some(ClaimPlace::Nowhere),
-                ] {
-                    let place = place.unwrap_or(ClaimPlace::Nowhere);
-                    let body = Body::EndCommitment(EndCommitment {
-                        place,
-                        ..end.clone()
-                    });
-                    forms.push(Command {
-                        body,
-                        ..command.clone()
-                    });
-                }
-                return forms;
-            }
-            Body::ReleaseClaim(release) => {
-                let key = row_key(command.space, release.claim);
-                let mut forms = Vec::new();
-                for place in [
-                    self.books.row(key).map(|row| ClaimPlace::At(row.target)),
-                    Some(ClaimPlace::Nowhere),
-                ] {
-                    let mut release = release.clone();
-                    release.place = place.unwrap_or(ClaimPlace::Nowhere);
-                    let body = Body::ReleaseClaim(release);
-                    forms.push(Command {
-                        body,
-                        ..command.clone()
-                    });
-                }
-                return forms;
-            }
-            _ => {}
-        }
-        vec![first]
-    }
-
     /// Was the list so far at some moment since the question? A change that was answered before it
     /// counts.
     pub(super) fn is_far(&mut self, asked: &Asked, last: u64) -> Result<(), String> {
@@ -162,13 +112,18 @@ impl ContactModel {
         Ok(())
     }
 
-    /// An erasure must name the row of every offer of its customer; here it names none.
-    pub(super) fn has_moved(&self, command: &Command) -> Result<(), String> {
+    /// An erasure must name the row of every offer of its customer, and every handoff.
+    pub(super) fn has_moved(&mut self, asked: &Asked) -> Result<(), String> {
+        let command = &asked.command;
         let Body::ForgetCustomer(body) = &command.body else {
             return Err("only an erasure is made from what was read".to_owned());
         };
         let key = key(command.space, Kind::Customer, body.customer);
-        let fine = self.books.offers.any(key);
+        let mut moments = asked.since + 1..=self.records + 1;
+        let fine = moments.any(|before| {
+            !privacy::unnamed(&self.books, key, body, (before, self.latest)).is_empty()
+        });
+        self.saw(Some("erasure: moved"));
         fine.then_some(())
             .ok_or_else(|| "nothing was offered".to_owned())
     }

@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use interlock_domain::contact::claim::{Claim, ENDED_KEPT_MAX, ENDED_KEPT_S, TaskLock};
-use interlock_domain::contact::directory::Target;
+use interlock_domain::contact::directory::{DirectoryRow, Target};
 use interlock_domain::ids::Id;
 use interlock_domain::time::Timestamp;
 
@@ -242,4 +242,33 @@ pub(super) struct Row {
     pub(super) record: u64,
     pub(super) target: Target,
     pub(super) until: Timestamp,
+    terms: bool,
+    /// The record that took the terms.
+    pub(super) cleared: u64,
+}
+
+impl Row {
+    pub(super) fn new(record: u64, row: &DirectoryRow) -> Self {
+        Self {
+            record,
+            target: row.target,
+            until: row.until,
+            terms: row.terms.is_some(),
+            cleared: u64::MAX,
+        }
+    }
+
+    /// Are there terms before a record?
+    pub(super) const fn has_terms(&self, before: u64) -> bool {
+        self.terms && self.record < before && before <= self.cleared
+    }
+
+    /// Is it the same row at a record, but for its terms?
+    pub(super) fn loses_terms(&self, row: &DirectoryRow, record: u64) -> bool {
+        self.has_terms(record)
+            && row.terms.is_none()
+            && row.erased.is_none()
+            && row.admission.is_none()
+            && (row.target, row.until) == (self.target, self.until)
+    }
 }

@@ -7,6 +7,7 @@ use interlock_domain::contact::command::{
 use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::feed::{Feed, feed_key};
+use interlock_domain::contact::handoff::Handoff;
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::Refusal;
@@ -20,7 +21,7 @@ use super::change::Change;
 use super::check::{self, Standing, standing};
 use super::holds::Row;
 use super::rules::{Hours, Rules, reason_days};
-use super::{claims, locks, offers, paid, privacy, shadow};
+use super::{claims, handoffs, locks, offers, paid, privacy, shadow};
 
 /// When something was decided: over the books before a record.
 #[derive(Clone, Copy, Debug)]
@@ -36,6 +37,8 @@ pub(super) struct Moment<'a> {
     pub(super) run: Option<Id>,
     /// What the record says an erasure took, where there was one.
     pub(super) erased: Option<Erased>,
+    /// The handoff the record makes, where it makes one.
+    pub(super) made: Option<&'a Handoff>,
 }
 
 /// What a declared contact finds of the decision it cites.
@@ -143,6 +146,7 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::MakeCommitment(body) => Due::OneOf(offers::make(moment, body)),
         Body::EndCommitment(body) => Due::OneOf(offers::end(moment, body)),
         Body::TurnPromise(body) => Due::OneOf(offers::promise(moment, body)),
+        Body::Handoff(body) => Due::OneOf(handoffs::due(moment, (command.route, source), body)),
         Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_)
@@ -152,7 +156,6 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::EndObservation(_)
         | Body::ReadReports(_)
         | Body::FindAdmission(_)
-        | Body::Handoff(_)
         | Body::EndFact(_)
         | Body::FindTies(_) => unreachable!("the workload has no such command"),
     }
@@ -350,6 +353,16 @@ pub(super) fn counted(moment: &Moment<'_>, body: &DeclareContactMade, cited: Opt
 }
 
 fn suppress(moment: &Moment<'_>, source: SourceId, body: &AddSuppression) -> Due {
+    let changes = suppressed_by(moment, source, body);
+    Due::Plain(declared(true), Noted::Accepted, changes)
+}
+
+/// What an addition to the suppression list changes.
+pub(super) fn suppressed_by(
+    moment: &Moment<'_>,
+    source: SourceId,
+    body: &AddSuppression,
+) -> Vec<Change> {
     let key = moment.key(Kind::Customer, body.customer);
     let window = body.window.as_ref().map(Hours::of);
     let mut entries = moment.books.entries(key, moment.record);
@@ -370,8 +383,7 @@ fn suppress(moment: &Moment<'_>, source: SourceId, body: &AddSuppression) -> Due
         until: body.until.or(own),
         renews: renews.map(|entry| entry.id),
     };
-    let changes = vec![change, listed(moment, 1)];
-    Due::Plain(declared(true), Noted::Accepted, changes)
+    vec![change, listed(moment, 1)]
 }
 
 /// The list moves on by so many changes.

@@ -3,6 +3,7 @@
 use interlock_domain::contact::command::Command;
 use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::event::Event;
+use interlock_domain::contact::handoff::Handoff;
 use interlock_domain::contact::note::Note;
 use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, SpaceId};
@@ -35,6 +36,14 @@ impl Line {
     pub(super) fn run(&self) -> Option<Id> {
         self.events.iter().find_map(|(_, event)| match event {
             Event::RunRequested(asked) => Some(asked.id),
+            _ => None,
+        })
+    }
+
+    /// The handoff it made.
+    pub(super) fn made(&self) -> Option<&Handoff> {
+        self.events.iter().find_map(|(_, event)| match event {
+            Event::HandoffCreated(made) => Some(&**made),
             _ => None,
         })
     }

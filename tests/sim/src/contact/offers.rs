@@ -146,7 +146,11 @@ impl Offers {
     }
 
     /// Each offer as it stood before a record.
-    fn before(&self, key: EntityKey, before: u64) -> impl Iterator<Item = (&Text, &Offer)> {
+    pub(super) fn before(
+        &self,
+        key: EntityKey,
+        before: u64,
+    ) -> impl Iterator<Item = (&Text, &Offer)> {
         let forms = self.offers.get(&key).into_iter().flatten();
         forms.filter_map(move |(id, forms)| {
             let until = forms.partition_point(|form| form.0 < before);
@@ -162,7 +166,7 @@ impl Offers {
     }
 
     /// Must an offer be remembered? It holds, or it ended of late and few ended since.
-    fn is_known(&self, key: EntityKey, id: &Text, before: u64, now: Timestamp) -> bool {
+    pub(super) fn is_known(&self, key: EntityKey, id: &Text, before: u64, now: Timestamp) -> bool {
         let Some(offer) = self.of_id(key, id, before) else {
             return false;
         };
@@ -174,11 +178,6 @@ impl Offers {
         let kept = offer.holds(now)
             || (now < ended.plus_s(ENDED_KEPT_S) && later.count() < ENDED_KEPT_MAX);
         kept && !offer.alone
-    }
-
-    /// Was anything ever offered to a customer, or said of an offer?
-    pub(super) fn any(&self, key: EntityKey) -> bool {
-        self.offers.contains_key(&key)
     }
 
     /// Does a customer have an offer that holds or a promise that is open?
@@ -257,6 +256,8 @@ pub(super) fn make(moment: &Moment<'_>, body: &MakeCommitment) -> Vec<Outcome> {
     if let Some(row) = row {
         let taken = outcome(false, Noted::Refused(Refusal::IdTaken), Vec::new());
         // An id outlives its offer: one that is forgotten is not offered again under it.
+        // A word that waits is no offer.
+        let known = known && is_there;
         return match (row.target == Target::Customer(body.customer), known) {
             (true, true) => vec![nothing()],
             (true, false) => vec![nothing(), taken],

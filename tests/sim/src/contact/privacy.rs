@@ -2,14 +2,18 @@
 //!
 //! Here: the books of holds, and what an erasure, a hold and its release must come to
 //! (`docs/spec/contact.md` §21, `docs/security.md`). What an erasure takes from the other books is
-//! said there. Not here: handoffs and offers, whose rows go and stay with their customers.
+//! said there. Handoffs and the terms of offers are beside their customers, so an erasure and a hold
+//! name them, and what is not named turns an erasure down.
 
 use std::collections::BTreeMap;
 
 use interlock_domain::contact::command::{ForgetCustomer, HoldPlace, PlaceHold, ReleaseHold};
 use interlock_domain::contact::directory::{DirectoryRow, Target, row_key};
 use interlock_domain::contact::erasure::{Erased, KEPT_S};
-use interlock_domain::contact::event::{CustomerErased, Event, HoldMarked, HoldReleased};
+use interlock_domain::contact::event::{
+    CustomerErased, Event, HandoffHeld, HoldMarked, HoldReleased,
+};
+use interlock_domain::contact::handoff::handoff_key;
 use interlock_domain::contact::legal_hold::{HoldTarget, LegalHold, RELEASED_KEPT_S, holds_key};
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::Refusal;
@@ -18,7 +22,9 @@ use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, Kind, SpaceId};
 use interlock_domain::time::Timestamp;
 
+use super::books::Books;
 use super::change::Change;
+use super::handoffs::{is_of, may_be_forgotten};
 use super::judge::{Due, Moment, Outcome};
 
 #[derive(Clone, Copy, Debug)]
@@ -118,6 +124,36 @@ fn marked(moment: &Moment<'_>, target: HoldTarget, placed: bool) -> Option<Chang
     target.key(moment.space).map(|key| exactly(key, event))
 }
 
+/// What happens to the handoffs that are named, and whether each of them may be gone.
+fn kept(moment: &Moment<'_>, named: &[Id], event: Event) -> Vec<(bool, Change)> {
+    let book = &moment.books.handoffs;
+    let named = named.iter().filter_map(|id| {
+        let key = handoff_key(moment.space, *id);
+        let handoff = book.of_id(key, moment.record)?;
+        let gone = may_be_forgotten(handoff, moment.now);
+        Some((gone, exactly(key, event.clone())))
+    });
+    named.collect()
+}
+
+fn handoff_held(moment: &Moment<'_>, hold: Id, placed: bool) -> Event {
+    let at = moment.now;
+    Event::HandoffHeld(HandoffHeld { hold, placed, at })
+}
+
+/// What may be gone is kept, or is gone: one outcome with it, one without.
+fn with_and_without(changes: Vec<Change>, handoffs: Vec<(bool, Change)>) -> [Vec<Change>; 2] {
+    let mut without = changes.clone();
+    let mut with = changes;
+    for (gone, change) in handoffs {
+        if !gone {
+            without.push(change.clone());
+        }
+        with.push(change);
+    }
+    [with, without]
+}
+
 pub(super) fn place(moment: &Moment<'_>, body: &PlaceHold) -> Due {
     let hold = LegalHold {
         id: body.new_id,
@@ -130,7 +166,23 @@ pub(super) fn place(moment: &Moment<'_>, body: &PlaceHold) -> Due {
         Event::HoldPlaced(Box::new(hold)),
     )];
     changes.extend(marked(moment, body.target, true));
-    Due::Plain(Reply::Hold(Box::new(hold)), Noted::Accepted, changes)
+    let book = &moment.books.handoffs;
+    let mut named = body.handoffs.clone();
+    named.retain(|id| {
+        let handoff = book.of_id(handoff_key(moment.space, *id), moment.record);
+        handoff.is_some_and(|handoff| is_of(handoff, body.target))
+    });
+    let handoffs = kept(moment, &named, handoff_held(moment, body.new_id, true));
+    held(hold, with_and_without(changes, handoffs))
+}
+
+fn held(hold: LegalHold, changes: [Vec<Change>; 2]) -> Due {
+    let outcome = |changes| Outcome {
+        reply: Reply::Hold(Box::new(hold)),
+        noted: Noted::Accepted,
+        changes,
+    };
+    Due::OneOf(changes.into_iter().map(outcome).collect())
 }
 
 pub(super) fn release(moment: &Moment<'_>, body: &ReleaseHold) -> Due {
@@ -164,20 +216,60 @@ pub(super) fn release(moment: &Moment<'_>, body: &ReleaseHold) -> Due {
         Event::HoldReleased(released),
     )];
     changes.extend(marked(moment, hold.target, false));
-    Due::Plain(Reply::Hold(Box::new(hold)), Noted::Accepted, changes)
+    let book = &moment.books.handoffs;
+    let mut named = body.handoffs.clone();
+    named.retain(|id| {
+        let handoff = book.of_id(handoff_key(moment.space, *id), moment.record);
+        handoff.is_some_and(|handoff| handoff.holds.contains(&body.hold))
+    });
+    let handoffs = kept(moment, &named, handoff_held(moment, body.hold, false));
+    held(hold, with_and_without(changes, handoffs))
+}
+
+/// Offers and handoffs of a customer before a record that an erasure does not name, and whether each
+/// of them must be known.
+pub(super) fn unnamed(
+    books: &Books,
+    customer: EntityKey,
+    body: &ForgetCustomer,
+    (before, now): (u64, Timestamp),
+) -> Vec<bool> {
+    let offers = books.offers.before(customer, before);
+    let offers = offers
+        .filter(|(id, _)| body.offers.iter().all(|(named, _)| named != *id))
+        .map(|(id, _)| books.offers.is_known(customer, id, before, now));
+    let handoffs = books.handoffs.of_customer(customer, before);
+    let handoffs = handoffs
+        .filter(|(id, _)| !body.handoffs.contains(id))
+        .map(|(_, handoff)| !may_be_forgotten(handoff, now));
+    offers.chain(handoffs).collect()
 }
 
 /// An erasure takes what there is, and says how much of each: never more than there ever was, never
 /// less than what must be there.
 pub(super) fn forget(moment: &Moment<'_>, body: &ForgetCustomer) -> Due {
     let key = moment.key(Kind::Customer, body.customer);
+    let refusal = Refusal::UnderLegalHold;
+    let refused = || Outcome {
+        reply: Reply::Refused(refusal),
+        noted: Noted::Refused(refusal),
+        changes: Vec::new(),
+    };
     if moment.books.legal_holds.covers(key, moment.record) {
-        let refusal = Refusal::UnderLegalHold;
-        return Due::Plain(Reply::Refused(refusal), Noted::Refused(refusal), Vec::new());
+        return Due::OneOf(vec![refused()]);
     }
+    let handoffs = moment.books.handoffs.of_customer(key, moment.record);
+    let mut handoffs = handoffs.filter(|(_, handoff)| !handoff.holds.is_empty());
+    if handoffs.next().is_some() {
+        return Due::OneOf(vec![refused()]);
+    }
+    let moved = unnamed(moment.books, key, body, (moment.record, moment.now));
     let Some(erased) = moment.erased.filter(|erased| is_right(moment, key, erased)) else {
         return Due::OneOf(Vec::new());
     };
+    if moved.contains(&true) {
+        return Due::OneOf(Vec::new());
+    }
     let reply = ErasedReply {
         request_id: body.new_id,
         customer: body.customer,
@@ -195,18 +287,63 @@ pub(super) fn forget(moment: &Moment<'_>, body: &ForgetCustomer) -> Due {
         Event::RowWritten(Box::new(row)),
     );
     let at = moment.now;
+    let mut changes = vec![row];
+    let terms = terms(moment, body);
+    if u64::from(erased.terms) != terms.len() as u64 {
+        return Due::OneOf(Vec::new());
+    }
+    changes.extend(terms);
     let gone = exactly(key, Event::CustomerErased(CustomerErased { at }));
-    let outcome = |changes| Outcome {
-        reply: Reply::Erased(Box::new(reply)),
-        noted: Noted::Accepted,
-        changes,
-    };
-    let mut all = vec![outcome(vec![row.clone(), gone])];
-    // Of somebody unknown there is nothing to change.
-    if erased.taken().iter().all(|(_, count)| *count == 0) {
-        all.push(outcome(vec![row]));
+    let mut all = Vec::new();
+    let handoffs = kept(
+        moment,
+        &body.handoffs,
+        Event::HandoffErased(CustomerErased { at }),
+    );
+    let certain = handoffs.iter().filter(|(gone, _)| !gone).count();
+    let counts = certain..=handoffs.len();
+    if !counts.contains(&usize::try_from(erased.handoffs).unwrap_or(usize::MAX)) {
+        return Due::OneOf(Vec::new());
+    }
+    for changes in with_and_without(changes, handoffs) {
+        // Of somebody unknown there is nothing to change.
+        if erased.taken().iter().all(|(_, count)| *count == 0) {
+            all.push(erasure(&reply, changes.clone()));
+        }
+        let mut changes = changes;
+        changes.push(gone.clone());
+        all.push(erasure(&reply, changes));
     }
     Due::OneOf(all)
+}
+
+fn erasure(reply: &ErasedReply, changes: Vec<Change>) -> Outcome {
+    Outcome {
+        reply: Reply::Erased(Box::new(*reply)),
+        noted: Noted::Accepted,
+        changes,
+    }
+}
+
+/// The rows of offers go on, without their terms.
+fn terms(moment: &Moment<'_>, body: &ForgetCustomer) -> Vec<Change> {
+    let named = body.offers.iter().filter_map(|(_, row)| {
+        let key = row_key(moment.space, Id(row.0));
+        let row = moment.books.row(key)?;
+        let here = row.target == Target::Customer(body.customer);
+        (here && row.has_terms(moment.record)).then_some((key, row))
+    });
+    let without = named.map(|(key, row)| {
+        let row = DirectoryRow {
+            target: row.target,
+            until: row.until,
+            terms: None,
+            erased: None,
+            admission: None,
+        };
+        exactly(key, Event::RowWritten(Box::new(row)))
+    });
+    without.collect()
 }
 
 fn is_right(moment: &Moment<'_>, key: EntityKey, erased: &Erased) -> bool {
@@ -221,9 +358,14 @@ fn is_right(moment: &Moment<'_>, key: EntityKey, erased: &Erased) -> bool {
     let known = claims.map_or(0, |all| all.ids(before));
     let in_force = books.entries(key, before);
     let in_force = in_force.filter(|entry| entry.in_force(now)).count();
+    let offers = || books.offers.before(key, before);
+    let offered = offers().filter(|(id, _)| books.offers.is_known(key, id, before, now));
     erased.at == now
         && (u32::from(counts)..=count(contacts().count())).contains(&erased.contacts)
         && (count(live)..=count(known)).contains(&erased.claims)
+        && (count(offered.count())..=count(offers().count())).contains(&erased.commitments)
+        && erased.promises == count(books.offers.open(key, before).len())
+        && erased.effects <= count(books.handoffs.effects(key, before).len())
         && erased.suppressions_kept == count(in_force)
         && u64::from(erased.paid_units) >= books.spent.on(key, before, now)
 }

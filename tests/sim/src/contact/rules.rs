@@ -1,8 +1,13 @@
 //! The rules of a space as the model reads them, and the document the product reads.
 
+mod handoffs;
+
+pub(super) use self::handoffs::{Handoffs, OUTCOMES};
+
 use std::fmt::Write;
 
 use interlock_domain::contact::command::{Body, Command};
+use interlock_domain::contact::handoff::command::HandoffCommand;
 use interlock_domain::contact::name::{ChannelId, IntentId, PurposeId, ReasonId};
 use interlock_domain::contact::policy::{Policy, Vault};
 use interlock_domain::contact::text::Text;
@@ -66,6 +71,7 @@ pub(super) struct Rules {
     pub(super) caps: Vec<Cap>,
     /// Types of offers.
     pub(super) offers: Vec<(&'static str, Agree)>,
+    pub(super) handoffs: Handoffs,
 }
 
 #[derive(Clone, Debug)]
@@ -164,6 +170,9 @@ impl Rules {
         let owners = owners.collect();
         let longest_s = random.pick(&[3, 60, 86_400, 86_400]);
         let types = if random.chance(150) { 3 } else { 4 };
+        let purpose_names: Vec<_> = purposes.iter().map(|purpose| purpose.name).collect();
+        let channel_names: Vec<_> = channels.iter().map(|channel| channel.name).collect();
+        let handoffs = Handoffs::some(&levels, &purpose_names, &channel_names, random);
         let mut day = || i64::try_from(random.range(1..=3)).unwrap_or(1);
         Self {
             purposes,
@@ -175,6 +184,7 @@ impl Rules {
             longest_s,
             caps: Cap::some(random),
             offers: OFFERS[..types].to_vec(),
+            handoffs,
         }
     }
 
@@ -241,6 +251,10 @@ impl Rules {
             Body::LockTask(body) => level(body.level.as_ref()),
             Body::Admit(body) => self.cap(&body.operation).is_some(),
             Body::MakeCommitment(body) => self.agrees(&body.kind).is_some(),
+            Body::Handoff(HandoffCommand::Close(body)) => {
+                let outcome = body.outcome.as_ref();
+                outcome.is_none_or(|outcome| self.handoffs.hears(outcome))
+            }
             _ => true,
         }
     }
@@ -286,6 +300,7 @@ impl Rules {
             format!(r#""{name}":"{agree}""#)
         });
         let longest_s = self.longest_s;
+        let handoffs = self.handoffs.text();
         let paid = list(&self.caps, Cap::text);
         let document = format!(
             r#"{{"purposes":{{{purposes}}},"channels":{{{channels}}},
@@ -295,6 +310,7 @@ impl Rules {
                 "suppression":{{"reasons":{{{reasons}}}}},
                 "paid":{{{paid}}},
                 "commitments":{{{offers}}},
+                "handoffs":{handoffs},
                 "effects":{{"paid_call_operation":"{EFFECTS_DRAW_ON}","effect_lease_s":{},"effect_key_days":{{{days}}}}}}}"#,
             self.lease_s
         );

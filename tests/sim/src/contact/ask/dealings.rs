@@ -1,5 +1,7 @@
 //! What is asked about offers and promises, and who reads the suppression list.
 
+use std::collections::BTreeMap;
+
 use interlock_domain::contact::command::{
     Body, ClaimPlace, EndCommitment, MakeCommitment, Route, SettleEffect, SettledBy, Settlement,
     TurnPromise,
@@ -27,6 +29,8 @@ pub(super) struct Offers {
     /// Of late, from all ids.
     recent: Vec<(Text, KeyHash)>,
     given: u64,
+    /// Where each id that was ever used has its row.
+    rows: BTreeMap<Text, KeyHash>,
 }
 
 impl Offers {
@@ -37,6 +41,7 @@ impl Offers {
             ids: Vec::new(),
             recent: Vec::new(),
             given: 0,
+            rows: BTreeMap::new(),
         };
         offers.ids = (0..IDS).map(|_| offers.fresh(random)).collect();
         offers
@@ -46,11 +51,16 @@ impl Offers {
         self.given += 1;
         let row = key_in(self.space, Kind::Directory, self.partitions, random);
         let id = (Text::from(&*format!("o{}", self.given)), row.hash);
+        self.rows.insert(id.0.clone(), id.1);
         self.recent.push(id.clone());
         if self.recent.len() > IDS {
             self.recent.remove(0);
         }
         id
+    }
+
+    pub(super) const fn rows(&self) -> &BTreeMap<Text, KeyHash> {
+        &self.rows
     }
 
     fn id(&mut self, random: &mut Random) -> (Text, KeyHash) {

@@ -6,6 +6,7 @@ use interlock_domain::contact::command::{
     Body, ClaimPlace, ClaimTarget, LockTask, ObserveOwner, ReleaseClaim, Route,
 };
 use interlock_domain::contact::directory::Target;
+use interlock_domain::contact::handoff::command::HandoffCommand;
 use interlock_domain::contact::name::IntentId;
 use interlock_domain::contact::text::Text;
 use interlock_domain::ids::Id;
@@ -77,6 +78,11 @@ impl Ids {
             Body::Admit(admit) => &mut admit.new_id,
             Body::ForgetCustomer(forget) => &mut forget.new_id,
             Body::PlaceHold(place) => &mut place.new_id,
+            Body::Handoff(HandoffCommand::Create(create)) => {
+                let hash = key_in(self.space, Kind::Handoff, self.partitions, random).hash;
+                create.id = Id(hash.0);
+                return;
+            }
             _ => return,
         };
         let hash = key_in(self.space, Kind::Directory, self.partitions, random).hash;
