@@ -26,7 +26,8 @@ use tokio::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
 
 use self::protocol::No;
-use crate::config::Signing;
+use crate::config::Config;
+use crate::export::Exports;
 use crate::registry::change::Change;
 use crate::registry::signing::{Rotated, Rotation};
 use crate::registry::{Registry, space_id};
@@ -48,6 +49,7 @@ pub(crate) struct Admin {
     log: Arc<dyn Log>,
     /// How long a next signing key is published before it signs, in seconds.
     publish_s: u32,
+    exports: Exports,
 }
 
 impl fmt::Debug for Admin {
@@ -58,11 +60,12 @@ impl fmt::Debug for Admin {
 
 impl Admin {
     /// Over a node that was started with what the registry knows.
-    pub(crate) fn new(registry: Registry, node: &Node<Contact>, signing: &Signing) -> Self {
+    pub(crate) fn new(registry: Registry, node: &Node<Contact>, config: &Config) -> Self {
         Self {
-            publish_s: u32::try_from(signing.publish_s).unwrap_or(u32::MAX),
+            publish_s: u32::try_from(config.signing.publish_s).unwrap_or(u32::MAX),
             directory: registry.directory(),
             log: registry.log(),
+            exports: Exports::new(config.journal.journal_bytes_max),
             registry: Mutex::new(registry),
             node: node.handle(),
             meta: node.meta_writer(),
@@ -94,6 +97,11 @@ impl Admin {
     /// The node.
     pub(crate) const fn node(&self) -> &NodeHandle<Contact> {
         &self.node
+    }
+
+    /// The exports of this server.
+    pub(crate) const fn exports(&self) -> &Exports {
+        &self.exports
     }
 
     /// The log, to read what decisions left in it; files are read outside the event loop.

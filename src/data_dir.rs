@@ -1,8 +1,8 @@
 //! The data directory: that it exists, is ours, and is closed to others.
 //!
 //! Here: creating and checking the directory and writing a small file into it so that it survives a
-//! power cut. Not here: what the files mean. Called by `serve`, `secret`
-//! and the verbs.
+//! power cut. Not here: what the files mean. Called by `serve`, `secret`,
+//! `export` and the verbs.
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
@@ -109,6 +109,11 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
 pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     fs::rename(from, to)?;
     sync_dir(&parent_of(to))
+}
+
+/// Makes the names in a file's directory durable.
+pub(crate) fn sync_dir_of(path: &Path) -> io::Result<()> {
+    sync_dir(&parent_of(path))
 }
 
 fn sync_dir(path: &Path) -> io::Result<()> {

@@ -10,6 +10,7 @@ mod data_dir;
 #[cfg(test)]
 mod deploy;
 mod exit;
+mod export;
 mod first_start;
 mod listen;
 mod log_stop;
@@ -77,6 +78,15 @@ enum Verb {
     /// Sets secrets of a running server's spaces.
     #[command(subcommand, arg_required_else_help = true)]
     Vault(verbs::Vault),
+    /// Writes everything into one file, while the server runs or not.
+    #[command(after_help = exit::HELP)]
+    Export(verbs::export::Args),
+    /// Makes a data directory of an export.
+    #[command(after_help = exit::HELP)]
+    Import(verbs::import::Args),
+    /// Writes a stopped server's log anew, without what is gone.
+    #[command(after_help = exit::HELP)]
+    Compact(verbs::compact::Args),
     /// Reads a data directory that no server uses, and judges all of it.
     #[command(after_help = exit::HELP)]
     Verify(verbs::verify::Args),
@@ -105,6 +115,9 @@ fn run() -> Result<(), Stop> {
         Verb::Explain(args) => args.run(),
         Verb::GatewayVerify(args) => args.run(),
         Verb::Verify(args) => args.run(),
+        Verb::Export(args) => args.run(),
+        Verb::Import(args) => args.run(),
+        Verb::Compact(args) => args.run(),
         Verb::Show(args) => args.run(),
         Verb::Keys(verb) => verb.run(),
         Verb::Spaces(verb) => verb.run(),

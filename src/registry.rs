@@ -12,7 +12,7 @@ pub(crate) mod new_space;
 pub(crate) mod plane;
 pub(crate) mod policy;
 pub(crate) mod rows;
-mod seal;
+pub(crate) mod seal;
 pub(crate) mod signing;
 pub(crate) mod versions;
 

@@ -96,7 +96,7 @@ impl Running {
             .map_err(wiring::start_refused)?;
         let stopping = Arc::new(AtomicBool::new(false));
         let found = found(&start.opened, &registry);
-        let admin = Arc::new(Admin::new(registry, &node, &start.config.signing));
+        let admin = Arc::new(Admin::new(registry, &node, &start.config));
         let list = Arc::new(SuppressionList::new());
         follow_list(&list, &node);
         let state = wiring::api_state(&node, &start, &admin, &stopping, list);

@@ -33,6 +33,8 @@ pub(crate) enum Use {
     Keys,
     /// Sealing values at rest.
     Seal,
+    /// Sealing the secret itself, under a key of the operator's.
+    Export,
 }
 
 impl Use {
@@ -41,6 +43,7 @@ impl Use {
             Self::Check => "interlock/1/check",
             Self::Keys => "interlock/1/keys",
             Self::Seal => "interlock/1/seal",
+            Self::Export => "interlock/1/export",
         }
     }
 }
@@ -61,17 +64,51 @@ impl Secret {
     }
 
     /// The secret in a file's bytes, when they are one.
-    fn of(bytes: &[u8]) -> Option<Self> {
+    pub(crate) fn of(bytes: &[u8]) -> Option<Self> {
         <[u8; 32]>::try_from(bytes).ok().map(Self)
     }
 
     /// The key for one use.
     pub(crate) fn derive(&self, what: Use) -> [u8; 32] {
-        let keyed = <Hmac<Sha256> as Mac>::new_from_slice(&self.0);
-        let mut mac = keyed.expect("HMAC takes keys of any length");
-        mac.update(what.word().as_bytes());
-        mac.finalize().into_bytes().into()
+        derived_of(&self.0, what)
     }
+
+    /// Its bytes, for a file that is closed to others or sealed.
+    pub(crate) const fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
+    /// Was this log written under it?
+    ///
+    /// # Errors
+    /// When it was not, or the log cannot be read.
+    pub(crate) fn fits(&self, log: &dyn Log) -> Result<(), Stop> {
+        let check = log.meta(CHECK_KEY).map_err(log_stop::read)?;
+        if check == Some(self.derive(Use::Check).to_vec()) {
+            return Ok(());
+        }
+        let message = "the secret is not the one this data was written with; name the right one";
+        Err(Stop::new(Exit::Secret, message))
+    }
+}
+
+/// A key for one use, of any bytes that are secret.
+pub(crate) fn derived_of(bytes: &[u8], what: Use) -> [u8; 32] {
+    let keyed = <Hmac<Sha256> as Mac>::new_from_slice(bytes);
+    let mut mac = keyed.expect("HMAC takes keys of any length");
+    mac.update(what.word().as_bytes());
+    mac.finalize().into_bytes().into()
+}
+
+/// The secret in a file, whatever log it belongs to.
+///
+/// # Errors
+/// When there is none.
+pub(crate) fn read_file(path: &Path) -> Result<Secret, Stop> {
+    let refuse = |what: &str| Stop::new(Exit::Secret, format!("{} {what}", path.display()));
+    let bytes = read(path).map_err(|error| refuse(&format!("cannot be read: {error}")))?;
+    let bytes = bytes.ok_or_else(|| refuse("is not there"))?;
+    Secret::of(&bytes).ok_or_else(|| refuse("must be 32 bytes"))
 }
 
 /// 32 random bytes of the operating system.

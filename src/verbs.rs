@@ -4,11 +4,14 @@
 //! ends: what is asked and printed, and what the server does for it. Not here: the socket between
 //! them (`admin`). Called by `main` (client) and by `admin::listen` (server).
 
+pub(crate) mod compact;
 mod effect_name;
 mod effects_awaiting;
 mod effects_settle;
 pub(crate) mod explain;
+pub(crate) mod export;
 pub(crate) mod gateway_verify;
+pub(crate) mod import;
 mod keys_create;
 mod keys_list;
 mod keys_revoke;
@@ -164,6 +167,8 @@ const KNOWN: &[&str] = &[
     effects_awaiting::NAME,
     effects_settle::NAME,
     explain::NAME,
+    export::NAME,
+    export::PROGRESS,
     keys_create::NAME,
     keys_list::NAME,
     keys_revoke::NAME,
@@ -188,6 +193,8 @@ pub(crate) async fn serve(admin: &Admin, request: &Request) -> Answered {
         effects_awaiting::NAME => effects_awaiting::serve(admin, request.args()?).await,
         effects_settle::NAME => effects_settle::serve(admin, request.args()?).await,
         explain::NAME => explain::serve(admin, request.args()?).await,
+        export::NAME => export::serve(admin, request.args()?),
+        export::PROGRESS => export::progress(admin).await,
         salts_rotate::NAME => salts_rotate::serve(admin, request.args()?).await,
         show::NAME => show::serve(admin, request.args()?).await,
         keys_create::NAME => keys_create::serve(admin, request.args()?).await,

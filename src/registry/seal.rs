@@ -1,7 +1,8 @@
 //! Sealing at rest: what the log keeps of a secret value.
 //!
 //! Here: XChaCha20-Poly1305 under a key derived from the node's secret, bound to the row's own
-//! name, so that a sealed value cannot be moved to another row. Called by `registry` only.
+//! name, so that a sealed value cannot be moved to another row. Called by
+//! `registry`, and by `export` for the secret itself, under a key of the operator's.
 
 use std::fmt;
 

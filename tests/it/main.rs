@@ -3,6 +3,7 @@
 //! Here: one file per subject, and the harness that starts, restarts and kills servers. Not here:
 //! rules of a product that a table test in `domain` can show without a server.
 
+mod backup;
 mod clocks;
 mod crashes;
 mod damage;

@@ -51,7 +51,7 @@ fn started() -> (Node<Contact>, ConfigPlane) {
     let options = node_options(&config, accept, None);
     let policies = registry.policies();
     let node = Node::<Contact>::start(log, policies, clock, None, options).expect("a node");
-    let admin = Admin::new(registry, &node, &config.signing);
+    let admin = Admin::new(registry, &node, &config);
     (node, ConfigPlane::new(Arc::new(admin)))
 }
 

@@ -1,0 +1,340 @@
+//! `export`, `import` and `compact`: what a data directory holds is in one file, and comes back.
+//!
+//! Here: a drill that loses the directory under load, the two verbs without a server, what cannot be
+//! imported, and a log that is written anew and killed meanwhile. Not here: the file's own tests
+//! (`storage/src/export`).
+
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use serde_json::{Value, json};
+
+use crate::harness::{Server, Setup, until};
+use crate::verbs::{facts, verb};
+
+const SEED: &str = include_str!("../conformance/space.json");
+const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+const BATCH: &str = "/v1/coordination/check/batch";
+const CHECK: &str = "/v1/coordination/check";
+const NOW: &str = "2026-01-05T12:00:00Z";
+const CONFIG: &str = "[snapshots]\ninterval_ms = 100\n[journal]\njournal_bytes_max = 8_388_608\n";
+const SIZE: usize = 100;
+
+fn setup() -> Setup {
+    Setup::new().seed(SEED).config(CONFIG).test_clock(NOW)
+}
+
+fn check(number: usize, agent: &str) -> Value {
+    json!({"agent": agent, "intent": "follow_up", "direction": "outbound",
+        "purpose": "service", "effect_key": format!("e-{number}"),
+        "subject": {"type": "phone_e164", "value": format!("+551196{number:07}")}})
+}
+
+fn batch(from: usize, agent: &str) -> Value {
+    let checks: Vec<Value> = (from..from + SIZE).map(|one| check(one, agent)).collect();
+    json!({"checks": checks})
+}
+
+/// A new key of the space that the checks are asked in.
+fn new_key(setup: &Setup) -> String {
+    let words = [
+        "keys",
+        "create",
+        "--space",
+        "conformance",
+        "--source",
+        "agents",
+    ];
+    let made = facts(setup, &words);
+    made["key"].as_str().expect("a key").to_owned()
+}
+
+/// Reserves the effects of a batch.
+fn reserve(server: &Server, from: usize) {
+    let answer = server.post(BATCH, KEY, &batch(from, "first"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+}
+
+/// How many effects of a batch the server knows to be in flight. Another agent asks, so those it does
+/// not know are reserved by this.
+fn in_flight(server: &Server, from: usize) -> usize {
+    let answer = server.post(BATCH, KEY, &batch(from, "other"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let answer = answer.json();
+    let results = answer["results"].as_array().expect("results");
+    let known = |it: &&Value| it["reasons"] == json!(["effect_in_flight"]);
+    results.iter().filter(known).count()
+}
+
+fn filled(server: &Server, batches: usize) {
+    for number in 0..batches {
+        reserve(server, number * SIZE);
+    }
+}
+
+fn expect_all(server: &Server, batches: usize) {
+    for number in 0..batches {
+        assert_eq!(in_flight(server, number * SIZE), SIZE, "batch {number}");
+    }
+}
+
+/// Loses the data directory, and makes another of the export.
+fn restore(setup: &Setup, words: &[&str]) {
+    fs::remove_dir_all(setup.data().path()).expect("the disaster");
+    let said = verb(setup, &[&["import", "--from", "export"], words].concat()).done();
+    assert!(said.contains("./data is ready"), "{said}");
+    let wide = |line: &str| line.chars().count() > 80;
+    assert!(!said.lines().any(wide), "{said}");
+}
+
+/// Pitfall 34.
+#[test]
+fn a_node_comes_back_from_an_export_that_was_made_under_load() {
+    let server = setup().shards(2).start();
+    let setup = server.setup();
+    setup
+        .data()
+        .write("key", "thirty-two bytes of an operator, say");
+    let new = new_key(&setup);
+    let keyed = json!({"agent": "a", "intent": "i", "direction": "outbound", "purpose": "service",
+        "subject": {"type": "phone_e164", "value": "+5511900000001"}});
+    let first = server.post_once(CHECK, &new, "drill", &keyed);
+    assert_eq!(first.status, 200, "{first:?}");
+    // One client, so that what was acknowledged is a row of whole batches.
+    let (acknowledged, end) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let before = std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !end.load(Ordering::Acquire) {
+                reserve(&server, acknowledged.load(Ordering::Acquire) * SIZE);
+                acknowledged.fetch_add(1, Ordering::AcqRel);
+            }
+        });
+        let reached = |batches: usize| {
+            until("batches", || {
+                let now = acknowledged.load(Ordering::Acquire);
+                (now >= batches).then_some(now)
+            })
+        };
+        let before = reached(20);
+        let words = ["export", "--to", "export", "--seal-with", "key"];
+        let told = facts(&setup, &words);
+        assert_eq!(told["secret_sealed"], json!(true), "{told}");
+        let after = acknowledged.load(Ordering::Acquire);
+        reached(after + 5);
+        end.store(true, Ordering::Release);
+        before
+    });
+    let late = new_key(&setup);
+    let acknowledged = acknowledged.load(Ordering::Acquire);
+    server.kill();
+    restore(&setup, &["--seal-with", "key"]);
+    let verified = facts(&setup, &["verify"]);
+    assert!(verified["commits"].as_u64() > Some(0), "{verified}");
+    let server = setup.shards(5).start();
+    // Everything from before the export began; then whole batches, part of one, and none.
+    let counts: Vec<usize> = (0..acknowledged)
+        .map(|number| in_flight(&server, number * SIZE))
+        .collect();
+    let whole = counts.iter().take_while(|&&count| count == SIZE).count();
+    assert!(whole >= before, "{before} were acknowledged: {counts:?}");
+    let rest: usize = counts.iter().skip(whole + 1).sum();
+    assert_eq!(rest, 0, "of one moment: {counts:?}");
+    assert!(whole < acknowledged, "some came after that moment");
+    let again = server.post_once(CHECK, &new, "drill", &keyed);
+    assert_eq!((again.status, again.text), (200, first.text));
+    assert_eq!(server.get("/v1/sources/me", &late).status, 401);
+    // And it is a node like any other: it is killed, starts, and is exported again.
+    let server = server.restart(|setup| setup.shards(3));
+    expect_all(&server, acknowledged);
+    let told = facts(
+        &server.setup(),
+        &["export", "--to", "next", "--without-secret"],
+    );
+    assert_eq!(told["secret_sealed"], json!(false), "{told}");
+}
+
+#[test]
+fn without_a_server_the_log_is_read_as_well() {
+    let server = setup().start();
+    filled(&server, 5);
+    let setup = server.setup();
+    let socket = setup.data().path().join("admin.sock");
+    assert_eq!(server.terminate().code, Some(0));
+    assert!(!socket.exists(), "nobody is there to be asked");
+    let before = facts(&setup, &["verify"]);
+    verb(&setup, &["export", "--to", "export", "--without-secret"]).done();
+    fs::copy(
+        setup.data().path().join("secret"),
+        setup.data().home().join("kept"),
+    )
+    .expect("a copy");
+    restore(&setup, &["--secret", "kept"]);
+    let after = facts(&setup, &["verify"]);
+    for what in ["spaces", "keys", "entities", "history_receipts"] {
+        assert_eq!(before[what], after[what], "{what}");
+    }
+    expect_all(&setup.start(), 5);
+}
+
+/// Nothing is left of an import that is refused, and whatever is there is not touched.
+#[test]
+fn what_cannot_be_imported_is_refused_whole() {
+    let server = setup().start();
+    filled(&server, 2);
+    let setup = server.setup();
+    let home = setup.data().home().to_owned();
+    setup
+        .data()
+        .write("key", "thirty-two bytes of an operator, say");
+    setup
+        .data()
+        .write("other", "thirty-two bytes of somebody else's.");
+    setup.data().write("short", "a word");
+    let sealed = ["export", "--to", "export", "--seal-with", "key"];
+    verb(&setup, &["export", "--to", "export"]).line(2);
+    verb(
+        &setup,
+        &["export", "--to", "export", "--seal-with", "short"],
+    )
+    .line(7);
+    verb(&setup, &sealed).done();
+    let again = verb(&setup, &sealed);
+    assert!(again.line(13).contains("is there already"), "{again:?}");
+    let nowhere = verb(
+        &setup,
+        &["export", "--to", "none/export", "--without-secret"],
+    );
+    assert!(nowhere.line(13).contains("cannot be made"), "{nowhere:?}");
+    verb(&setup, &["export", "--to", "bare", "--without-secret"]).done();
+    verb(&setup, &["compact"]).line(5);
+    let here = verb(
+        &setup,
+        &["import", "--from", "export", "--seal-with", "key"],
+    );
+    assert!(here.line(10).contains("holds a node already"), "{here:?}");
+    let bytes = fs::read(home.join("export")).expect("a file");
+    fs::write(home.join("cut"), &bytes[..bytes.len() - 1]).expect("a file");
+    let mut flipped = bytes;
+    let middle = flipped.len() / 2;
+    flipped[middle] ^= 1;
+    fs::write(home.join("flipped"), flipped).expect("a file");
+    for (file, words, code, told) in [
+        ("export", &[][..], 7, "--seal-with"),
+        ("export", &["--seal-with", "other"], 7, "another key"),
+        ("export", &["--secret", "other"], 7, "32 bytes"),
+        ("bare", &[], 7, "--secret"),
+        ("bare", &["--seal-with", "key"], 7, "--secret"),
+        ("cut", &["--seal-with", "key"], 6, "ends early"),
+        ("flipped", &["--seal-with", "key"], 6, "at byte"),
+        ("key", &["--seal-with", "key"], 6, "no export"),
+        ("none", &["--seal-with", "key"], 10, "cannot be read"),
+    ] {
+        let import = ["import", "--data", "new", "--from", file];
+        let said = verb(&setup, &[&import[..], words].concat());
+        assert!(said.line(code).contains(told), "{file} {words:?}: {said:?}");
+        assert!(!home.join("new").exists(), "{file} {words:?}");
+    }
+    // A secret that is one, and another's, shows once the log is there.
+    fs::write(home.join("strange"), [7; 32]).expect("a file");
+    let import = [
+        "import", "--data", "new", "--from", "bare", "--secret", "strange",
+    ];
+    let said = verb(&setup, &import);
+    assert!(said.line(7).contains("not the one"), "{said:?}");
+    assert_eq!(
+        fs::read_dir(home.join("new")).expect("a directory").count(),
+        0
+    );
+    verb(
+        &setup,
+        &[
+            "import",
+            "--data",
+            "new",
+            "--from",
+            "export",
+            "--seal-with",
+            "key",
+        ],
+    )
+    .done();
+    expect_all(&server, 2);
+}
+
+/// A log of which much is gone: the engine keeps its bytes until it is written anew.
+fn bloated() -> (Setup, u64) {
+    let server = setup().start();
+    filled(&server, 20);
+    let setup = server.setup();
+    assert_eq!(server.terminate().code, Some(0));
+    let bytes = facts(&setup, &["verify"])["log_bytes"].as_u64();
+    (setup, bytes.expect("a number"))
+}
+
+#[test]
+fn a_log_that_is_written_anew_takes_less_and_holds_the_same() {
+    let (setup, bytes) = bloated();
+    let before = facts(&setup, &["verify"]);
+    let data = setup.data().path();
+    // What a killed one left is no hindrance.
+    fs::create_dir(data.join("log.compact")).expect("a directory");
+    fs::write(data.join("log.compact/db"), "junk").expect("a file");
+    fs::write(data.join("compact.export"), "junk").expect("a file");
+    fs::write(data.join("compact.export.partial"), "junk").expect("a file");
+    let told = facts(&setup, &["compact"]);
+    let after = facts(&setup, &["verify"]);
+    assert_eq!(told["bytes_after"], after["log_bytes"], "{told}");
+    assert!(after["log_bytes"].as_u64() < Some(bytes), "{told} {before}");
+    for what in ["spaces", "keys", "entities", "history_receipts"] {
+        assert_eq!(before[what], after[what], "{what}");
+    }
+    let names = |dir: &Path| -> Vec<String> {
+        let entries = fs::read_dir(dir).expect("a directory");
+        let name = |entry: std::io::Result<fs::DirEntry>| entry.expect("an entry").file_name();
+        let mut names: Vec<String> = entries
+            .map(|entry| name(entry).to_string_lossy().into_owned())
+            .filter(|name| name.contains("compact"))
+            .collect();
+        names.sort_unstable();
+        names
+    };
+    assert_eq!(names(&data), Vec::<String>::new());
+    let server = setup.start();
+    expect_all(&server, 20);
+    reserve(&server, 50 * SIZE);
+    expect_all(&server.restart(|setup| setup), 20);
+}
+
+/// Killed at any step, it leaves the old log or the new one in its place, and each holds everything.
+#[test]
+fn a_killed_compact_leaves_a_whole_log() {
+    let (setup, _) = bloated();
+    let data = setup.data().path();
+    for step in [
+        "compact.export.partial",
+        "compact.export",
+        "log.compact",
+        "log.compact/db",
+    ] {
+        let child = Command::new(env!("CARGO_BIN_EXE_interlock"))
+            .current_dir(setup.data().home())
+            .arg("compact")
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn();
+        let mut child = child.expect("the built program runs");
+        until(step, || {
+            let ended = child.try_wait().expect("it can be asked").is_some();
+            (ended || data.join(step).exists()).then_some(())
+        });
+        child.kill().ok();
+        child.wait().expect("it has ended");
+        let server = setup.start();
+        expect_all(&server, 20);
+        server.terminate();
+    }
+    verb(&setup, &["compact"]).done();
+    expect_all(&setup.start(), 20);
+}
