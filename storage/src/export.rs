@@ -1,6 +1,6 @@
 //! A whole log in one file, as of one moment, while the log goes on.
 //!
-//! Here: [`export`], which any engine can do and which stops nobody: truncation is held, history and
+//! Here: [`export`], which any engine can do and which stops nobody: the log is pinned, history and
 //! snapshots are read, then the cut is made between two commits, and the journal is read up to it.
 //! Snapshots that were read before the cut and the journal up to it make the state of the cut,
 //! exactly as a start joins them. In `export/`: the file's frames, and the way back. Not here: where
@@ -15,8 +15,8 @@ use std::ops::ControlFlow;
 
 use self::frame::{Frame, Writer};
 pub use self::import::{ImportError, Survey, import, survey};
-use crate::hold::Held;
 use crate::log::{Group, Log, LogError, Positions, Replayed, Row, Sequence};
+use crate::pin::Pinned;
 
 /// Bytes of rows that one frame holds, about.
 const ROWS_BYTES: usize = 256 * 1024;
@@ -81,10 +81,10 @@ pub fn export(
     out: &mut dyn Write,
     progress: &mut dyn FnMut(&Exported),
 ) -> Result<Exported, ExportError> {
-    let held = log.hold().take(journal_bytes_max);
+    let pinned = log.pin().take(journal_bytes_max);
     let mut export = Export {
         log,
-        held: held.ok_or(ExportError::Busy)?,
+        pinned: pinned.ok_or(ExportError::Busy)?,
         journal_bytes_max,
         out: Writer::begin(out)?,
         so_far: Exported::default(),
@@ -112,7 +112,7 @@ pub fn export(
 
 struct Export<'a> {
     log: &'a dyn Log,
-    held: Held,
+    pinned: Pinned,
     journal_bytes_max: u64,
     out: Writer<'a>,
     so_far: Exported,
@@ -121,7 +121,7 @@ struct Export<'a> {
 
 impl Export<'_> {
     fn put(&mut self, frame: &Frame<'_>) -> Result<(), ExportError> {
-        if !self.held.is_whole() {
+        if !self.pinned.is_whole() {
             return Err(ExportError::Outgrown(self.journal_bytes_max));
         }
         self.out.write(frame)?;
@@ -230,7 +230,7 @@ impl Export<'_> {
         outcome?;
         self.whole(read)?;
         // A commit that was truncated between two pages is skipped by replay without a word.
-        match self.held.is_whole() {
+        match self.pinned.is_whole() {
             true => Ok(()),
             false => Err(ExportError::Outgrown(self.journal_bytes_max)),
         }
@@ -249,7 +249,7 @@ impl Export<'_> {
     /// A read that failed because what it wanted was removed is no damage.
     fn whole(&self, read: Result<(), LogError>) -> Result<(), ExportError> {
         match read {
-            Err(_) if !self.held.is_whole() => Err(ExportError::Outgrown(self.journal_bytes_max)),
+            Err(_) if !self.pinned.is_whole() => Err(ExportError::Outgrown(self.journal_bytes_max)),
             other => Ok(other?),
         }
     }

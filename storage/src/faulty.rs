@@ -20,12 +20,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub use self::plan::{Fault, FaultCounts, FaultPlan};
 use crate::Coverage;
-use crate::hold::Hold;
 use crate::log::{
     AppendError, Capabilities, Commit, Cut, Epoch, Group, HistoryDay, HistorySize, JournalSize,
     Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo, VisitRow,
 };
 use crate::memory::{MemoryLog, MemoryStore, Removed, State};
+use crate::pin::Pin;
 use crate::rng::Rng;
 
 /// Scripted faults that may wait at once.
@@ -359,8 +359,8 @@ impl Log for FaultyLog {
         Ok(left)
     }
 
-    fn hold(&self) -> &Hold {
-        self.inner.log.hold()
+    fn pin(&self) -> &Pin {
+        self.inner.log.pin()
     }
 
     fn cut(&self) -> Result<Cut, LogError> {

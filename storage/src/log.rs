@@ -8,7 +8,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 
 use crate::Coverage;
-use crate::hold::Hold;
+use crate::pin::Pin;
 
 /// Number of groups; a space lies in exactly one.
 pub const GROUPS: u16 = 64;
@@ -352,7 +352,7 @@ pub trait Log: Send + Sync {
 
     /// What keeps truncation away while a whole log is read: [`Log::truncate`] removes nothing and
     /// answers that no work is left while it is taken and within its bound.
-    fn hold(&self) -> &Hold;
+    fn pin(&self) -> &Pin;
 
     /// Where every group stands and every meta value, as of one moment between two commits.
     ///

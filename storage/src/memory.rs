@@ -12,12 +12,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 pub(crate) use self::state::{Removed, State};
 use crate::Coverage;
 use crate::book::{Book, check_groups, check_rows, is_wanted, prefix_range};
-use crate::hold::Hold;
 use crate::log::{
     AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Cut, Epoch, Group, HistoryDay,
     HistorySize, JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence,
     SnapshotInfo, VisitRow,
 };
+use crate::pin::Pin;
 
 /// Commits that replay copies at a time: readers hold the lock only that long.
 const REPLAY_PAGE: usize = 64;
@@ -82,7 +82,7 @@ impl MemoryStore {
 #[derive(Clone, Debug)]
 pub struct MemoryLog {
     store: MemoryStore,
-    hold: Hold,
+    pin: Pin,
 }
 
 impl MemoryLog {
@@ -93,8 +93,8 @@ impl MemoryLog {
     }
 
     pub(crate) fn on(store: MemoryStore) -> Self {
-        let hold = store.lock().hold.clone();
-        Self { store, hold }
+        let pin = store.lock().pin.clone();
+        Self { store, pin }
     }
 
     /// What this handle writes to.
@@ -210,8 +210,8 @@ impl Log for MemoryLog {
         Ok(left)
     }
 
-    fn hold(&self) -> &Hold {
-        &self.hold
+    fn pin(&self) -> &Pin {
+        &self.pin
     }
 
     fn cut(&self) -> Result<Cut, LogError> {

@@ -49,8 +49,8 @@ use self::stages::Stages;
 pub use self::store::SyncObserver;
 use self::store::{Store, StoreOptions};
 use crate::book::Book;
-use crate::hold::Hold;
 use crate::log::{Commit, Group, LogError, Positions, Sequence};
+use crate::pin::Pin;
 
 /// sled's page cache. The hot state lives in our own maps.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
@@ -105,7 +105,7 @@ pub struct SledLog {
     writer: Mutex<Writer>,
     book: Mutex<Book>,
     values: RwLock<()>,
-    hold: Hold,
+    pin: Pin,
 }
 
 impl SledLog {
@@ -129,7 +129,7 @@ impl SledLog {
             writer: Mutex::new(Writer::default()),
             book: Mutex::new(book),
             values: RwLock::new(()),
-            hold: Hold::default(),
+            pin: Pin::default(),
         })
     }
 

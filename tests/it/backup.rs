@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use serde_json::{Value, json};
 
 use crate::harness::{Server, Setup, until};
-use crate::verbs::{facts, verb};
+use crate::verbs::{Said, facts, verb};
 
 const SEED: &str = include_str!("../conformance/space.json");
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
@@ -21,6 +21,8 @@ const CHECK: &str = "/v1/coordination/check";
 const NOW: &str = "2026-01-05T12:00:00Z";
 const CONFIG: &str = "[snapshots]\ninterval_ms = 100\n[journal]\njournal_bytes_max = 8_388_608\n";
 const SIZE: usize = 100;
+/// What an operator seals with.
+const KEY_FILE: &str = "thirty-two bytes of an operator, say";
 
 fn setup() -> Setup {
     Setup::new().seed(SEED).config(CONFIG).test_clock(NOW)
@@ -94,9 +96,7 @@ fn restore(setup: &Setup, words: &[&str]) {
 fn a_node_comes_back_from_an_export_that_was_made_under_load() {
     let server = setup().shards(2).start();
     let setup = server.setup();
-    setup
-        .data()
-        .write("key", "thirty-two bytes of an operator, say");
+    setup.data().write("key", KEY_FILE);
     let new = new_key(&setup);
     let keyed = json!({"agent": "a", "intent": "i", "direction": "outbound", "purpose": "service",
         "subject": {"type": "phone_e164", "value": "+5511900000001"}});
@@ -178,6 +178,33 @@ fn without_a_server_the_log_is_read_as_well() {
     expect_all(&setup.start(), 5);
 }
 
+/// A verb with its words.
+fn say(setup: &Setup, words: &str) -> Said {
+    verb(setup, &words.split_whitespace().collect::<Vec<_>>())
+}
+
+#[test]
+fn what_cannot_be_exported_is_refused() {
+    let server = setup().start();
+    let setup = server.setup();
+    setup.data().write("key", KEY_FILE);
+    setup.data().write("short", "a word");
+    say(&setup, "export --to export").line(2);
+    say(&setup, "export --to export --seal-with short").line(7);
+    say(&setup, "export --to export --seal-with none").line(7);
+    let sealed = "export --to export --seal-with key";
+    say(&setup, sealed).done();
+    let again = say(&setup, sealed);
+    assert!(again.line(13).contains("is there already"), "{again:?}");
+    let nowhere = say(&setup, "export --to none/export --without-secret");
+    assert!(nowhere.line(13).contains("cannot be made"), "{nowhere:?}");
+    setup.data().write("half.partial", "");
+    let half = say(&setup, "export --to half --without-secret");
+    assert!(half.line(13).contains("half.partial is there"), "{half:?}");
+    say(&setup, "export --data none --to x --without-secret").line(10);
+    say(&setup, "compact").line(5);
+}
+
 /// Nothing is left of an import that is refused, and whatever is there is not touched.
 #[test]
 fn what_cannot_be_imported_is_refused_whole() {
@@ -185,34 +212,13 @@ fn what_cannot_be_imported_is_refused_whole() {
     filled(&server, 2);
     let setup = server.setup();
     let home = setup.data().home().to_owned();
-    setup
-        .data()
-        .write("key", "thirty-two bytes of an operator, say");
+    setup.data().write("key", KEY_FILE);
     setup
         .data()
         .write("other", "thirty-two bytes of somebody else's.");
-    setup.data().write("short", "a word");
-    let sealed = ["export", "--to", "export", "--seal-with", "key"];
-    verb(&setup, &["export", "--to", "export"]).line(2);
-    verb(
-        &setup,
-        &["export", "--to", "export", "--seal-with", "short"],
-    )
-    .line(7);
-    verb(&setup, &sealed).done();
-    let again = verb(&setup, &sealed);
-    assert!(again.line(13).contains("is there already"), "{again:?}");
-    let nowhere = verb(
-        &setup,
-        &["export", "--to", "none/export", "--without-secret"],
-    );
-    assert!(nowhere.line(13).contains("cannot be made"), "{nowhere:?}");
-    verb(&setup, &["export", "--to", "bare", "--without-secret"]).done();
-    verb(&setup, &["compact"]).line(5);
-    let here = verb(
-        &setup,
-        &["import", "--from", "export", "--seal-with", "key"],
-    );
+    say(&setup, "export --to export --seal-with key").done();
+    say(&setup, "export --to bare --without-secret").done();
+    let here = say(&setup, "import --from export --seal-with key");
     assert!(here.line(10).contains("holds a node already"), "{here:?}");
     let bytes = fs::read(home.join("export")).expect("a file");
     fs::write(home.join("cut"), &bytes[..bytes.len() - 1]).expect("a file");
@@ -220,46 +226,28 @@ fn what_cannot_be_imported_is_refused_whole() {
     let middle = flipped.len() / 2;
     flipped[middle] ^= 1;
     fs::write(home.join("flipped"), flipped).expect("a file");
-    for (file, words, code, told) in [
-        ("export", &[][..], 7, "--seal-with"),
-        ("export", &["--seal-with", "other"], 7, "another key"),
-        ("export", &["--secret", "other"], 7, "32 bytes"),
-        ("bare", &[], 7, "--secret"),
-        ("bare", &["--seal-with", "key"], 7, "--secret"),
-        ("cut", &["--seal-with", "key"], 6, "ends early"),
-        ("flipped", &["--seal-with", "key"], 6, "at byte"),
-        ("key", &["--seal-with", "key"], 6, "no export"),
-        ("none", &["--seal-with", "key"], 10, "cannot be read"),
+    for (words, code, told) in [
+        ("export", 7, "--seal-with"),
+        ("export --seal-with other", 7, "another key"),
+        ("export --secret other", 7, "32 bytes"),
+        ("bare", 7, "--secret"),
+        ("bare --seal-with key", 7, "--secret"),
+        ("cut --seal-with key", 6, "ends early"),
+        ("flipped --seal-with key", 6, "at byte"),
+        ("key --seal-with key", 6, "no export"),
+        ("none --seal-with key", 10, "cannot be read"),
     ] {
-        let import = ["import", "--data", "new", "--from", file];
-        let said = verb(&setup, &[&import[..], words].concat());
-        assert!(said.line(code).contains(told), "{file} {words:?}: {said:?}");
-        assert!(!home.join("new").exists(), "{file} {words:?}");
+        let said = say(&setup, &format!("import --data new --from {words}"));
+        assert!(said.line(code).contains(told), "{words}: {said:?}");
+        assert!(!home.join("new").exists(), "{words}");
     }
     // A secret that is one, and another's, shows once the log is there.
     fs::write(home.join("strange"), [7; 32]).expect("a file");
-    let import = [
-        "import", "--data", "new", "--from", "bare", "--secret", "strange",
-    ];
-    let said = verb(&setup, &import);
+    let said = say(&setup, "import --data new --from bare --secret strange");
     assert!(said.line(7).contains("not the one"), "{said:?}");
-    assert_eq!(
-        fs::read_dir(home.join("new")).expect("a directory").count(),
-        0
-    );
-    verb(
-        &setup,
-        &[
-            "import",
-            "--data",
-            "new",
-            "--from",
-            "export",
-            "--seal-with",
-            "key",
-        ],
-    )
-    .done();
+    let left = fs::read_dir(home.join("new")).expect("a directory").count();
+    assert_eq!(left, 0);
+    say(&setup, "import --data new --from export --seal-with key").done();
     expect_all(&server, 2);
 }
 

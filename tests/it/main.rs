@@ -11,6 +11,7 @@ mod disk;
 mod facts;
 mod first_start;
 mod gateway;
+mod golden;
 mod gone;
 mod harness;
 mod hostile;

@@ -243,7 +243,7 @@ fn an_export_is_of_one_moment() {
         source.history(20_002, 0);
         source.truncate();
         assert!(log.journal_size().bytes < before);
-        assert!(log.hold().take(1).is_some(), "the hold was given back");
+        assert!(log.pin().take(1).is_some(), "the pin was given back");
     });
 }
 

@@ -6,10 +6,10 @@
 use std::collections::BTreeMap;
 
 use crate::book::{Book, Entry};
-use crate::hold::Hold;
 use crate::log::{
     Append, Commit, Group, HistoryDay, LogError, Partition, Positions, Replayed, Row, Sequence,
 };
+use crate::pin::Pin;
 
 /// A commit's appends; `Err` where a test damaged it.
 pub(super) type Stored = Result<Vec<Replayed>, ()>;
@@ -25,7 +25,7 @@ pub(crate) struct State {
     pub(super) slices: BTreeMap<(Partition, u64), Slices>,
     pub(super) meta: BTreeMap<Vec<u8>, Vec<u8>>,
     pub(super) days: BTreeMap<HistoryDay, BTreeMap<Vec<u8>, Vec<u8>>>,
-    pub(super) hold: Hold,
+    pub(super) pin: Pin,
 }
 
 /// What one truncation took away, for [`State::undo`].
@@ -139,7 +139,7 @@ impl State {
     ) -> Result<(bool, Removed), LogError> {
         self.book.check_truncate(upto)?;
         let mut removed = Removed::default();
-        if self.hold.keeps(self.book.size().bytes) {
+        if self.pin.keeps(self.book.size().bytes) {
             return Ok((false, removed));
         }
         for entry in self.book.take_oldest(upto, limit.max(1)) {

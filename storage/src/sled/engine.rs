@@ -9,13 +9,13 @@ use std::sync::PoisonError;
 use super::{SledLog, chunk, keys, landmarks, values};
 use crate::Coverage;
 use crate::book::{check_groups, check_rows, is_wanted};
-use crate::hold::Hold;
 use crate::log::{
     AppendError, COMMIT_BYTES_MAX, Capabilities, Commit, Cut, Epoch, Group, HistoryDay,
     HistorySize, JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence,
     SnapshotInfo, VisitRow,
 };
 use crate::memory::not_found;
+use crate::pin::Pin;
 
 /// Commits looked up in the book at a time.
 const REPLAY_PAGE: usize = 256;
@@ -139,7 +139,7 @@ impl Log for SledLog {
         let taken = {
             let mut book = self.book();
             book.check_truncate(upto)?;
-            if self.hold.keeps(book.size().bytes) {
+            if self.pin.keeps(book.size().bytes) {
                 return Ok(false);
             }
             match writer.doomed.is_empty() {
@@ -165,8 +165,8 @@ impl Log for SledLog {
         Ok(!writer.doomed.is_empty() || !book.garbage.is_empty() || book.oldest_may_go(upto))
     }
 
-    fn hold(&self) -> &Hold {
-        &self.hold
+    fn pin(&self) -> &Pin {
+        &self.pin
     }
 
     fn cut(&self) -> Result<Cut, LogError> {

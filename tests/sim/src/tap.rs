@@ -6,9 +6,9 @@ use std::ops::ControlFlow;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use interlock_storage::{
-    AppendError, Capabilities, Commit, Coverage, Cut, Epoch, Group, HistoryDay, HistorySize, Hold,
-    JournalSize, Landed, Log, LogError, Owned, Positions, Replayed, Row, Sequence, SnapshotInfo,
-    VisitRow,
+    AppendError, Capabilities, Commit, Coverage, Cut, Epoch, Group, HistoryDay, HistorySize,
+    JournalSize, Landed, Log, LogError, Owned, Pin, Positions, Replayed, Row, Sequence,
+    SnapshotInfo, VisitRow,
 };
 
 /// See the module.
@@ -107,8 +107,8 @@ impl Log for Tap {
         self.inner.truncate(upto, limit)
     }
 
-    fn hold(&self) -> &Hold {
-        self.inner.hold()
+    fn pin(&self) -> &Pin {
+        self.inner.pin()
     }
 
     fn cut(&self) -> Result<Cut, LogError> {
