@@ -27,7 +27,7 @@ const EFFECTS: &str = "/v1/coordination/effects";
 const THREADS: usize = 6;
 const OPS: usize = 6;
 /// Seconds of a run in the gate; `INTERLOCK_LINEAR_S` asks for more.
-const SECONDS: usize = 40;
+const SECONDS: usize = 120;
 
 /// Where the server is, for clients that outlive it.
 struct Place {

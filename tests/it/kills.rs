@@ -1,8 +1,10 @@
 //! SIGKILL under load, again and again: nothing acknowledged is lost, nothing is half done.
 //!
-//! Here: batches and keyed requests against a server with small bounds, killed in the middle of a
+//! Here: batches, and (in `kills/`) keyed requests, against a server with small bounds, killed in the middle of a
 //! snapshot, a truncation or with entities on loan, started again with another shard count. Not
 //! here: power cuts (the storage suite has the model).
+
+mod keyed;
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -36,29 +38,10 @@ enum Known {
     Open,
 }
 
-/// A keyed request and the bytes of its first answer.
-struct Keyed {
-    once: String,
-    path: String,
-    body: String,
-    text: String,
-}
-
-/// What is acknowledged of a claim: which customer, under which epoch, and whether it was given
-/// back.
-#[derive(Clone, Copy)]
-struct Claimed {
-    number: u64,
-    epoch: u64,
-    /// Sent but not answered: it may be given back or not.
-    released: Option<bool>,
-}
-
 #[derive(Default)]
 struct Seen {
     checks: BTreeMap<u64, Known>,
-    keyed: Vec<Keyed>,
-    claims: Vec<Claimed>,
+    keyed: keyed::Told,
 }
 
 /// How many kills hit what, by the reports of the starts after them.
@@ -69,6 +52,8 @@ struct Hits {
     on_loan: usize,
     /// Claims that were acknowledged before, and those of them that were given back.
     claims: (usize, usize),
+    /// Other acts of each kind that were acknowledged before.
+    acts: [usize; 8],
 }
 
 #[test]
@@ -88,16 +73,21 @@ fn kills_under_load_lose_nothing_acknowledged() {
         let server = setup.shards([3, 1, 4, 2, 5][kills % 5]).start();
         hits.read(&server);
         println!("kill {kills}: {} checks, {hits:?}", seen.checks.len());
-        hits.claims.0 += seen.claims.len();
-        let released = |claim: &&Claimed| claim.released == Some(true);
-        hits.claims.1 += seen.claims.iter().filter(released).count();
+        let (claims, released) = seen.keyed.claims();
+        hits.claims.0 += claims;
+        hits.claims.1 += released;
+        for (sum, more) in hits.acts.iter_mut().zip(seen.keyed.acts()) {
+            *sum += more;
+        }
         verify(&server, &seen);
-        checked += seen.checks.len() + seen.keyed.len() + seen.claims.len();
+        checked += seen.checks.len() + seen.keyed.len();
         setup = server.kill();
     }
     println!("{kills} kills under load, {checked} answers looked for, 0 lost: {hits:?}");
     assert!(hits.all(), "after {kills} kills: {hits:?}");
     assert!(hits.claims.0 > 0 && hits.claims.1 > 0, "{hits:?}");
+    let seldom = hits.acts.iter().filter(|count| **count > 0).count();
+    assert_eq!(seldom, 6, "every other act was acknowledged: {hits:?}");
 }
 
 impl Hits {
@@ -124,7 +114,7 @@ fn load_until_killed(server: &Server, next: &AtomicU64, kill: usize) -> Seen {
         let batches: Vec<_> = (0..3)
             .map(|_| scope.spawn(|| send_batches(server, next, (&stop, &allowed))))
             .collect();
-        let keyed = scope.spawn(|| send_keyed(server, next, &stop));
+        let keyed = scope.spawn(|| keyed::send(server, next, &stop));
         wait_for_state(&server.data().path().join("run"), kill, &allowed);
         // The kill comes while the threads send: what they wait for then stays open.
         server.signal_kill();
@@ -133,7 +123,7 @@ fn load_until_killed(server: &Server, next: &AtomicU64, kill: usize) -> Seen {
             seen.checks
                 .append(&mut thread.join().expect("a thread of load"));
         }
-        (seen.keyed, seen.claims) = keyed.join().expect("a thread of keyed load");
+        seen.keyed = keyed.join().expect("a thread of keyed load");
     });
     assert!(
         seen.checks.values().any(|known| *known == Known::Allowed),
@@ -217,93 +207,8 @@ fn send_batches(
     known
 }
 
-fn send_keyed(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> (Vec<Keyed>, Vec<Claimed>) {
-    let (mut keyed, mut claims) = (Vec::new(), Vec::new());
-    let mut connection = Connection::new(server.url());
-    while !stop.load(Ordering::Acquire) {
-        let number = next.fetch_add(1, Ordering::Relaxed);
-        let (path, body) = keyed_request(number);
-        let Some(answer) = send_once(&mut connection, &format!("once-{number}"), path, body) else {
-            break;
-        };
-        let Some(answer) = answer else { continue };
-        let claimed = (number % 4 >= 2).then(|| claimed(number, &answer.text));
-        keyed.push(answer);
-        let Some((mut claimed, path)) = claimed else {
-            continue;
-        };
-        if number % 4 == 3 {
-            let once = format!("release-{number}");
-            let body = json!({"epoch": claimed.epoch});
-            let Some(answer) = send_once(&mut connection, &once, &path, body) else {
-                claimed.released = None;
-                claims.push(claimed);
-                break;
-            };
-            claimed.released = Some(answer.is_some());
-            keyed.extend(answer);
-        }
-        claims.push(claimed);
-    }
-    (keyed, claims)
-}
-
-/// A claim that was acknowledged, and the path it is given back by.
-fn claimed(number: u64, text: &str) -> (Claimed, String) {
-    let claim: Value = serde_json::from_str(text).expect("JSON");
-    let id = claim["claim_id"].as_str().expect("a claim's id");
-    let claimed = Claimed {
-        number,
-        epoch: claim["epoch"].as_u64().expect("a claim's epoch"),
-        released: Some(false),
-    };
-    (claimed, format!("/v1/coordination/claims/{id}/release"))
-}
-
-fn keyed_request(number: u64) -> (&'static str, Value) {
-    let subject = json!({"type": "phone_e164", "value": format!("+55119{number:08}")});
-    match number % 4 {
-        0 => (
-            "/v1/coordination/effects",
-            json!({"effect_key": format!("keyed-{number}"), "kind": "filing"}),
-        ),
-        1 => (
-            "/v1/coordination/declare",
-            json!({
-                "kind": "contact.made", "agent": "killer", "subject": subject,
-                "detail": {"channel": "voice", "purpose": "retention"},
-            }),
-        ),
-        _ => (
-            "/v1/coordination/claims",
-            json!({"kind": "case", "holder": "killer", "lease_s": 86_400, "subject": subject}),
-        ),
-    }
-}
-
-/// Sends a keyed request. `None`: the server has gone. `Some(None)`: it was refused at the entrance.
-fn send_once(
-    connection: &mut Connection,
-    once: &str,
-    path: &str,
-    body: Value,
-) -> Option<Option<Keyed>> {
-    let body = body.to_string();
-    let (status, text) = connection.ask(&post(path, KEY, Some(once), &body)).ok()?;
-    if status == 503 || status == 429 {
-        return Some(None);
-    }
-    assert!(status == 200 || status == 201, "{status} {text}");
-    Some(Some(Keyed {
-        once: once.to_owned(),
-        path: path.to_owned(),
-        body,
-        text,
-    }))
-}
-
 /// Every acknowledged reservation is held with its unit spent; what was open is whole or not at
-/// all; a repeated key gets the first answer byte for byte.
+/// all.
 fn verify(server: &Server, seen: &Seen) {
     let mut connection = Connection::new(server.url());
     let numbers: Vec<u64> = seen.checks.keys().copied().collect();
@@ -335,41 +240,5 @@ fn verify(server: &Server, seen: &Seen) {
             );
         }
     }
-    verify_claims(&mut connection, &seen.claims);
-    for Keyed {
-        once,
-        path,
-        body,
-        text,
-    } in &seen.keyed
-    {
-        let request = post(path, KEY, Some(once), body);
-        let again = until("the journal's tail is short again", || {
-            let (status, text) = connection.ask(&request).expect("an answer");
-            (status != 503).then_some(text)
-        });
-        assert_eq!(again, *text, "{path} with the key {once}");
-    }
-}
-
-/// An acknowledged claim still stops others under its epoch, unless it was given back.
-fn verify_claims(connection: &mut Connection, claims: &[Claimed]) {
-    for claim in claims {
-        let mut check = check(claim.number, "inbound");
-        check["agent"] = json!("somebody else");
-        for own in ["effect_key", "object"] {
-            check.as_object_mut().expect("a check").remove(own);
-        }
-        let request = post("/v1/coordination/check", KEY, None, &check.to_string());
-        let text = until("the journal's tail is short again", || {
-            let (status, text) = connection.ask(&request).expect("an answer");
-            assert!(status == 200 || status == 503, "{status} {text}");
-            (status == 200).then_some(text)
-        });
-        let answer: Value = serde_json::from_str(&text).expect("JSON");
-        let held = answer["decision"] == "handoff_to" && answer["owner"]["epoch"] == claim.epoch;
-        if let Some(released) = claim.released {
-            assert_eq!(held, !released, "claim {}: {answer}", claim.number);
-        }
-    }
+    keyed::verify(&mut connection, &seen.keyed);
 }
