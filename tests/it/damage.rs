@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 
 use crate::harness::{Server, Setup, count};
+use crate::verbs::verb;
 
 const SEED: &str = include_str!("../conformance/space.json");
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
@@ -143,12 +144,21 @@ fn damaged_bytes_are_refused_or_nothing_is_lost() {
         let setup = Setup::new().seed(SEED).config(CONFIG).test_clock(NOW);
         copy(&whole.data().path(), &setup.data().path());
         let said = damage(&setup.data().path(), &mut Chance(seed));
+        // A look changes nothing, and what it finds well starts.
+        let look = verb(&setup, &["verify"]);
+        assert!(
+            matches!(look.code, Some(0 | 6 | 7 | 9 | 10)),
+            "seed {seed}: {said}: {look:?}"
+        );
         match setup.try_start() {
+            // It may serve for a while and then be told of the damage, as the look was.
+            Ok(_) if look.code != Some(0) && said.starts_with("log/history") => refused += 1,
             Ok(server) => {
                 assert_eq!(lost(&server), 0, "seed {seed}: {said}");
                 recovered += 1;
             }
             Err(ended) => {
+                assert_ne!(look.code, Some(0), "seed {seed}: {said}: {ended:?}");
                 let told = ended.stderr.join("\n").to_lowercase();
                 assert!(
                     matches!(ended.code, Some(6 | 7 | 9 | 10)),
@@ -166,4 +176,34 @@ fn damaged_bytes_are_refused_or_nothing_is_lost() {
     }
     println!("{refused} copies refused, {recovered} recovered, nothing lost");
     assert!(refused > 0 && recovered > 0, "{refused} and {recovered}");
+}
+
+/// A day of history may be opened long after the start: its damage is told as damage then, not as a
+/// disk that failed, which a restart might mend.
+#[test]
+fn a_damaged_day_of_history_is_told_as_damage() {
+    let server = Setup::new()
+        .seed(SEED)
+        .config(CONFIG)
+        .test_clock(NOW)
+        .start();
+    let answer = server.post(BATCH, KEY, &checks(0, "first"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let setup = server.setup();
+    assert_eq!(server.terminate().code, Some(0));
+    let conf = setup.data().path().join("log/history/2026-01-05/conf");
+    let bytes = fs::read(&conf).expect("a day of history");
+    fs::write(&conf, &bytes[..bytes.len() - 4]).expect("a file");
+    let server = match setup.try_start() {
+        Ok(server) => server,
+        Err(ended) => {
+            assert_eq!(ended.code, Some(6), "{ended:?}");
+            return;
+        }
+    };
+    // What is decided now has to be written into that day.
+    server.post(BATCH, KEY, &checks(500, "first"));
+    let ended = server.ended();
+    assert_eq!(ended.code, Some(6), "{ended:?}");
+    assert!(ended.stderr.join(" ").contains("put a copy"), "{ended:?}");
 }

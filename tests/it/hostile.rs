@@ -13,6 +13,8 @@ use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use flate2::Compression;
+use flate2::write::GzEncoder;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 use serde_json::json;
 
@@ -321,6 +323,39 @@ fn bodies_without_end_cost_little() {
                 scope.spawn(|| {
                     let status = flood(&server, 100_000_000, 64 << 10);
                     assert!(matches!(status, 413 | 0), "{status}");
+                });
+            }
+        });
+    });
+}
+
+/// A body of `length` blanks, as gzip.
+fn bomb(length: usize) -> Vec<u8> {
+    let mut encoder = GzEncoder::new(Vec::new(), Compression::fast());
+    let blanks = vec![b' '; 1 << 20];
+    for _ in 0..length >> 20 {
+        encoder.write_all(&blanks).expect("memory takes it");
+    }
+    encoder.finish().expect("memory takes it")
+}
+
+#[test]
+fn a_body_that_grows_when_it_is_opened_costs_little() {
+    let server = start();
+    let bomb = bomb(128 << 20);
+    assert!(bomb.len() < 1 << 20, "it is small on the wire");
+    let headers = format!(
+        "content-encoding: gzip\r\ncontent-length: {}\r\n",
+        bomb.len()
+    );
+    let bytes = request(&headers, &bomb);
+    beside("bodies of 128 MB in gzip", &server, || {
+        std::thread::scope(|scope| {
+            for _ in 0..8 {
+                scope.spawn(|| {
+                    for _ in 0..10 {
+                        assert_eq!(answer(&server, &bytes), 413);
+                    }
                 });
             }
         });

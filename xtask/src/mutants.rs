@@ -14,6 +14,7 @@ use std::time::{Duration, Instant};
 use clap::Args;
 
 use crate::shell::{self, Outcome, took};
+use crate::soak::Bound;
 use table::{Area, Fault, Table};
 use tree::{Seen, Tree};
 
@@ -42,6 +43,30 @@ pub(crate) struct Options {
     #[arg(long, requires = "generated", default_value_t = 60,
         value_parser = clap::value_parser!(u64).range(1..=1_440))]
     minutes: u64,
+}
+
+impl Options {
+    /// Every known fault.
+    pub(crate) const fn all() -> Self {
+        Self {
+            only: None,
+            area: None,
+            sample: None,
+            list: false,
+            generated: false,
+            file: None,
+            minutes: 60,
+        }
+    }
+
+    /// Faults that are made up, for so long.
+    pub(crate) fn generated(bound: Bound) -> Self {
+        Self {
+            generated: true,
+            minutes: bound.minutes,
+            ..Self::all()
+        }
+    }
 }
 
 /// Runs what was asked for; a fault that nothing caught is a failure.

@@ -2,12 +2,13 @@
 //! long as somebody asks. Here: the choice among them, how long or how often, and the variables that tell
 //! the end-to-end tests so. Not here: what is proved. Nothing here runs in CI.
 
+use std::process::Command;
 use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand};
 
 use crate::shell::{self, Outcome, took};
-use crate::{setup, sim};
+use crate::{mutants, schema, setup, sim};
 
 /// Runs one of the long proofs.
 #[derive(Debug, Args)]
@@ -57,6 +58,14 @@ enum Part {
     Damage(Times),
     /// Stop a server under load, and let it go on
     Stop(Stop),
+    /// Plant every known fault in a copy of the tree
+    Mutants,
+    /// Make up faults in the deciding files
+    Generated(Bound),
+    /// Generate requests against the served document
+    Schema(Times),
+    /// Let hostile clients at a server again and again
+    Hostile(Times),
     /// Judge what clients see of a server that is killed again and again
     Linear(Bound),
 }
@@ -80,6 +89,10 @@ pub(crate) fn run(options: &Options) -> Outcome {
             "INTERLOCK_STOP_S",
             stop.seconds.into(),
         ),
+        Part::Mutants => mutants::run(&mutants::Options::all()),
+        Part::Generated(bound) => mutants::run(&mutants::Options::generated(bound)),
+        Part::Schema(times) => schema(times.times),
+        Part::Hostile(times) => (0..times.times).try_for_each(|_| tested("hostile::", |test| test)),
         Part::Linear(bound) => test("crashes::", "INTERLOCK_LINEAR_S", bound.minutes * 60),
     }
 }
@@ -97,8 +110,24 @@ fn simulate(bound: Bound) -> Outcome {
     Ok(())
 }
 
+/// Requests for each operation and phase, from a seed that nobody chose.
+fn schema(examples: u32) -> Outcome {
+    let options = schema::Options {
+        examples,
+        seed: None,
+    };
+    let tests = schema::run(&options)?;
+    eprintln!("soak: {}", tests.line());
+    tests.verdict(true)
+}
+
 /// One of the end-to-end tests, with another number than the gate gives it. It prints its own figures.
 fn test(name: &str, variable: &str, number: u64) -> Outcome {
+    tested(name, |test| test.env(variable, number.to_string()))
+}
+
+/// One of the end-to-end tests, told what `change` says.
+fn tested(name: &str, change: impl FnOnce(&mut Command) -> &mut Command) -> Outcome {
     setup::run()?;
     let words = [
         "test",
@@ -109,5 +138,5 @@ fn test(name: &str, variable: &str, number: u64) -> Outcome {
     ];
     let mut test = shell::cargo(words);
     test.args(["--test", "it", "--", name, "--nocapture"]);
-    shell::run(test.env(variable, number.to_string()))
+    shell::run(change(&mut test))
 }

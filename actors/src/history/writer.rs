@@ -71,7 +71,13 @@ impl<M: Machine> Writer<M> {
 
     fn work(&self) -> Result<(), Failure> {
         let unread = |error: LogError| Failure::Recovery(error.to_string());
-        let unwritten = |error: LogError| Failure::Storage(format!("history: {error}"));
+        // A day that cannot be opened is damage, which no restart mends.
+        let unwritten = |error: LogError| match error {
+            LogError::Corrupt(_) | LogError::Format(_) => {
+                Failure::Recovery(format!("history: {error}"))
+            }
+            LogError::Locked(_) | LogError::Io(_) => Failure::Storage(format!("history: {error}")),
+        };
         let durable = self.log.history_position().map_err(unread)?;
         let mut projector = Projector::new(durable.unwrap_or_default());
         self.catch_up(&mut projector).map_err(unread)?;
