@@ -56,6 +56,7 @@ struct Hits {
     acts: [usize; 8],
 }
 
+/// Pitfall 4.
 #[test]
 fn kills_under_load_lose_nothing_acknowledged() {
     let next = AtomicU64::new(0);
