@@ -8,6 +8,7 @@
 mod acquire;
 pub mod audit;
 mod decide;
+mod fair;
 mod scan;
 mod sweep;
 
@@ -22,6 +23,7 @@ use interlock_domain::machine::Machine;
 use interlock_domain::time::Timestamp;
 use interlock_storage::{Partition as PartitionId, SnapshotSlice};
 
+pub use self::fair::SLICE_COMMANDS;
 use crate::message::{Frame, Monotonic, Return, Seal, ShardMessage, Transaction};
 use crate::partition::{Found, Partition};
 use crate::placement::{KeyHasher, Place};
@@ -85,10 +87,8 @@ pub struct Shard<M: Machine> {
     entities: HashMap<SpaceId, i64, KeyHasher>,
     /// Those of them that count for a part of their space, by part; only parts that have some.
     parts: BTreeMap<(SpaceId, u32), i64>,
-    /// Transactions that arrived and were not looked at yet; bounded by the credits.
-    inbox: VecDeque<Box<Transaction<M>>>,
-    /// Transactions that were handed the entity they waited for; they go before the inbox.
-    ready: VecDeque<Box<Transaction<M>>>,
+    /// Transactions to go on with, shared out between spaces.
+    queue: fair::FairQueue<M>,
     frame: Frame<M>,
     out: Vec<Outgoing<M>>,
     record: RecordEncoder,
@@ -125,8 +125,7 @@ impl<M: Machine> fmt::Debug for Shard<M> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Shard")
             .field("index", &self.options.index)
-            .field("inbox", &self.inbox.len())
-            .field("ready", &self.ready.len())
+            .field("queue", &self.queue.len())
             .finish_non_exhaustive()
     }
 }
@@ -145,8 +144,7 @@ impl<M: Machine> Shard<M> {
             spaces: HashMap::default(),
             entities: HashMap::default(),
             parts: BTreeMap::new(),
-            inbox: VecDeque::new(),
-            ready: VecDeque::new(),
+            queue: fair::FairQueue::new(),
             frame: Frame::default(),
             out: std::iter::repeat_with(outgoing)
                 .take(usize::from(options.shards))
@@ -176,7 +174,9 @@ impl<M: Machine> Shard<M> {
                 for Return { place, held } in returns {
                     self.come_home(place, held);
                 }
-                self.inbox.extend(transactions);
+                for transaction in transactions {
+                    self.queue.arrived(transaction);
+                }
             }
             ShardMessage::Policy { space, policy } => {
                 self.spaces.insert(space, Space { policy });
@@ -203,8 +203,7 @@ impl<M: Machine> Shard<M> {
         self.mono = mono;
         let mut decided = 0;
         while decided < self.options.turn_commands_max {
-            let Some(transaction) = self.ready.pop_front().or_else(|| self.inbox.pop_front())
-            else {
+            let Some(transaction) = self.queue.next() else {
                 break;
             };
             decided += transaction.items.len();
@@ -224,10 +223,7 @@ impl<M: Machine> Shard<M> {
     /// Is there anything to do in a turn?
     #[must_use]
     pub fn has_work(&self) -> bool {
-        !(self.ready.is_empty()
-            && self.inbox.is_empty()
-            && self.slices_due.is_empty()
-            && self.frame.is_empty())
+        !(self.queue.is_empty() && self.slices_due.is_empty() && self.frame.is_empty())
             || self.sweep.has_work()
             || self.scanner.has_work()
             || self

@@ -1,26 +1,22 @@
 //! What a handler takes from a request: who sends it, its Idempotency-Key, its body.
 //!
 //! Here: the order of refusals that all routes share (401, 403, 404 feature off, 429, then the
-//! request itself) and every bound on a body. Not here: what a body means. Nothing a client sends
-//! gets past this file unbounded.
+//! request itself); in `extract/`, the body with every bound on it. Not here: what a body means.
+//! Nothing a client sends gets past here unbounded.
 
-use std::io::Read;
-use std::ops::Deref;
-use std::time::Duration;
+mod bodies;
 
-use actix_web::http::header::{
-    AUTHORIZATION, CONTENT_ENCODING, CONTENT_LENGTH, CONTENT_TYPE, HeaderName,
-};
+use actix_web::http::header::{AUTHORIZATION, HeaderName};
 use actix_web::{HttpMessage, HttpRequest, web};
-use futures_util::StreamExt;
 use interlock_wire::problem::Code;
 
-use crate::body_budget::{BodyBudget, Share};
 use crate::directory::{Caller, Directory, Role, Scope};
-use crate::limits::ApiLimits;
+use crate::lines::Lines;
 use crate::problem::Failure;
 use crate::rate::Rates;
 use crate::stopwatch::Stopwatch;
+
+pub use self::bodies::{Body, batch, body};
 
 /// The header of a request that may be repeated.
 pub const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
@@ -67,13 +63,14 @@ pub fn coordinating(request: &HttpRequest, directory: &Directory) -> Result<Call
 }
 
 /// Who sends a batch to a coordination route. What it counts of the key's rate is known later
-/// ([`take`]); a key that is ahead of its rate is refused before its body is read.
+/// ([`take`]); a key that is ahead of its rate, or a space with too many batches waiting, is refused
+/// before its body is read.
 ///
 /// # Errors
 /// 401, 403, 404 or 429, in this order.
 pub fn coordinating_batch(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
     let caller = permitted(request, directory)?;
-    ahead(request, &caller)?;
+    may_wait(request, &caller)?;
     Ok(caller)
 }
 
@@ -85,7 +82,7 @@ pub fn coordinating_batch(request: &HttpRequest, directory: &Directory) -> Resul
 pub fn tracking(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
     let caller = caller(request, directory)?;
     scoped(&caller, Scope::Track)?;
-    ahead(request, &caller)?;
+    may_wait(request, &caller)?;
     Ok(caller)
 }
 
@@ -244,10 +241,13 @@ pub fn has_coordination(caller: &Caller) -> Result<(), Failure> {
     ))
 }
 
-/// Refuses a key that is ahead of its rate.
-fn ahead(request: &HttpRequest, caller: &Caller) -> Result<(), Failure> {
-    match request.app_data::<web::Data<Rates>>() {
-        Some(rates) => rates.look(caller.key.digest),
+/// Refuses a batch of a key that is ahead of its rate, or of a space with too many waiting.
+fn may_wait(request: &HttpRequest, caller: &Caller) -> Result<(), Failure> {
+    if let Some(rates) = request.app_data::<web::Data<Rates>>() {
+        rates.look(caller.key.digest)?;
+    }
+    match request.app_data::<web::Data<Lines>>() {
+        Some(lines) => lines.look(caller.space.id),
         None => Ok(()),
     }
 }
@@ -267,6 +267,9 @@ fn scoped(caller: &Caller, scope: Scope) -> Result<(), Failure> {
 /// # Errors
 /// 429 when the key is ahead of its rate.
 pub fn take(request: &HttpRequest, caller: &Caller, commands: usize) -> Result<(), Failure> {
+    if let Some(lines) = request.app_data::<web::Data<Lines>>() {
+        lines.asks(caller.space.id);
+    }
     match request.app_data::<web::Data<Rates>>() {
         Some(rates) => rates.take(caller.key.digest, commands),
         None => Ok(()),
@@ -313,177 +316,6 @@ pub fn required_idempotency_key(request: &HttpRequest) -> Result<&str, Failure> 
              repeat of the same request",
         )
     })
-}
-
-/// A request's body; counts against the bound on all bodies while it lives.
-#[derive(Debug)]
-pub struct Body {
-    bytes: web::Bytes,
-    _share: Share,
-}
-
-impl Deref for Body {
-    type Target = [u8];
-
-    fn deref(&self) -> &[u8] {
-        &self.bytes
-    }
-}
-
-/// The body, inflated where it was deflated.
-///
-/// # Errors
-/// 415 when it is of a type or encoding that is not taken, 413 when it is above `bytes_max`, 408
-/// when it takes too long, 400 when it breaks off, 503 when too many bodies are held.
-pub async fn body(
-    request: &HttpRequest,
-    payload: web::Payload,
-    limits: &ApiLimits,
-    bytes_max: usize,
-) -> Result<Body, Failure> {
-    let encoding = encoding(request)?;
-    if announced(request).is_some_and(|length| length > bytes_max) {
-        return Err(too_large(bytes_max));
-    }
-    let mut share = match request.app_data::<web::Data<BodyBudget>>() {
-        Some(budget) => budget.clone().into_inner().share(),
-        None => BodyBudget::new(usize::MAX).share(),
-    };
-    let read_max = Duration::from_millis(limits.body_read_ms_max);
-    let arriving = arriving(payload, bytes_max, limits, &mut share);
-    let bytes = tokio::time::timeout(read_max, arriving)
-        .await
-        .map_err(|_| {
-            Failure::new(
-                Code::RequestTimeout,
-                "the body did not arrive in time; send the request again",
-            )
-        })??;
-    if !bytes.is_empty() {
-        expect_json(request)?;
-    }
-    let bytes = match encoding {
-        Encoding::Identity => bytes,
-        Encoding::Gzip => {
-            let inflated = inflate(&bytes, bytes_max)?;
-            if !share.grow(inflated.len()) {
-                return Err(no_room(limits));
-            }
-            inflated
-        }
-    };
-    Ok(Body {
-        bytes,
-        _share: share,
-    })
-}
-
-/// The body as it comes in.
-async fn arriving(
-    mut payload: web::Payload,
-    bytes_max: usize,
-    limits: &ApiLimits,
-    share: &mut Share,
-) -> Result<web::Bytes, Failure> {
-    let mut held = web::BytesMut::new();
-    while let Some(chunk) = payload.next().await {
-        let chunk = chunk.map_err(|_| broken_off())?;
-        if held.len() + chunk.len() > bytes_max {
-            return Err(too_large(bytes_max));
-        }
-        if !share.grow(chunk.len()) {
-            return Err(no_room(limits));
-        }
-        held.extend_from_slice(&chunk);
-    }
-    Ok(held.freeze())
-}
-
-enum Encoding {
-    Identity,
-    Gzip,
-}
-
-fn encoding(request: &HttpRequest) -> Result<Encoding, Failure> {
-    let mut sent = request.headers().get_all(CONTENT_ENCODING);
-    let word = sent
-        .next()
-        .map(|value| value.as_bytes().to_ascii_lowercase());
-    match (word.as_deref(), sent.next()) {
-        (None | Some(b"identity" | b""), None) => Ok(Encoding::Identity),
-        (Some(b"gzip" | b"x-gzip"), None) => Ok(Encoding::Gzip),
-        _ => Err(Failure::new(
-            Code::UnsupportedMediaType,
-            "the header `Content-Encoding` must be `gzip` or left out",
-        )),
-    }
-}
-
-/// Refuses a body whose media type says that it is not JSON. One without a type is taken as JSON.
-fn expect_json(request: &HttpRequest) -> Result<(), Failure> {
-    let Some(value) = request.headers().get(CONTENT_TYPE) else {
-        return Ok(());
-    };
-    let sent = String::from_utf8_lossy(value.as_bytes());
-    let media_type = sent.split(';').next().unwrap_or_default().trim();
-    let json = media_type.eq_ignore_ascii_case("application/json")
-        || media_type.to_ascii_lowercase().ends_with("+json");
-    if json {
-        Ok(())
-    } else {
-        Err(Failure::new(
-            Code::UnsupportedMediaType,
-            "the header `Content-Type` must be `application/json`",
-        ))
-    }
-}
-
-/// The length the client announced, when it did.
-fn announced(request: &HttpRequest) -> Option<usize> {
-    let value = request.headers().get(CONTENT_LENGTH)?;
-    value.to_str().ok()?.trim().parse().ok()
-}
-
-/// Inflates a body, never beyond the bound and one byte.
-fn inflate(body: &[u8], bytes_max: usize) -> Result<web::Bytes, Failure> {
-    if body.is_empty() {
-        return Ok(web::Bytes::new());
-    }
-    let bound = u64::try_from(bytes_max).unwrap_or(u64::MAX);
-    let mut inflated = Vec::new();
-    let mut reader = flate2::read::MultiGzDecoder::new(body).take(bound.saturating_add(1));
-    reader.read_to_end(&mut inflated).map_err(|_| {
-        Failure::new(
-            Code::NotReadable,
-            "the body is not gzip as `Content-Encoding` says; send gzip or leave the header out",
-        )
-    })?;
-    if inflated.len() > bytes_max {
-        return Err(too_large(bytes_max));
-    }
-    Ok(inflated.into())
-}
-
-fn too_large(bytes_max: usize) -> Failure {
-    Failure::new(
-        Code::TooLarge,
-        format!("the body must have at most {bytes_max} bytes, also after inflation"),
-    )
-}
-
-fn no_room(limits: &ApiLimits) -> Failure {
-    Failure::new(
-        Code::CoordinationUnavailable,
-        "the node holds too many requests; nothing was recorded, send this one again later",
-    )
-    .retry_after(limits.retry_after_s)
-}
-
-fn broken_off() -> Failure {
-    Failure::new(
-        Code::NotReadable,
-        "the body broke off; send the request again",
-    )
 }
 
 /// The key in `Bearer <key>`.

@@ -20,6 +20,15 @@ pub struct ApiLimits {
     pub batch_bytes_max: usize,
     /// Bodies held at once by all requests together, in bytes.
     pub bodies_bytes_max: usize,
+    /// Bytes of batches that are worked on at once. A space may have all of them while no other asks.
+    pub batches_bytes_max: usize,
+    /// Bytes of one space's batches that are worked on at once while another space asks too. A batch
+    /// that is larger takes all of them.
+    pub batches_bytes_per_space_max: usize,
+    /// Batches of one space that may wait for that.
+    pub batches_waiting_per_space_max: usize,
+    /// How long after a request its space counts as one that asks, in milliseconds.
+    pub space_asks_ms: u64,
     /// What a client is told to wait after a 503, in seconds.
     pub retry_after_s: u32,
     /// Commands a key may send a second on average; 0: as many as it likes.
@@ -38,6 +47,10 @@ impl Default for ApiLimits {
             body_bytes_max: 64 * 1024,
             batch_bytes_max: 4 * 1024 * 1024,
             bodies_bytes_max: 256 * 1024 * 1024,
+            batches_bytes_max: 2 * 1024 * 1024,
+            batches_bytes_per_space_max: 160 * 1024,
+            batches_waiting_per_space_max: 64,
+            space_asks_ms: 1_000,
             retry_after_s: 1,
             commands_per_key_per_s: 0,
             burst_per_key_s: 1,

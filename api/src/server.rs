@@ -20,6 +20,7 @@ use crate::contact::{
 };
 use crate::decider::Decider;
 use crate::limits::ListenOptions;
+use crate::lines::Lines;
 use crate::observe::observe;
 use crate::problem::Failure;
 use crate::rate::Rates;
@@ -47,6 +48,7 @@ where
     metrics::describe();
     let shared = Shared {
         bodies: web::Data::from(BodyBudget::new(state.limits.bodies_bytes_max)),
+        lines: web::Data::new(Lines::new(&state.limits)),
         rates: web::Data::new(Rates::new(&state.limits)),
         state: web::Data::new(state),
         access_log: options.access_log,
@@ -80,6 +82,7 @@ where
 /// What the routes of all workers share.
 struct Shared<D> {
     bodies: web::Data<BodyBudget>,
+    lines: web::Data<Lines>,
     rates: web::Data<Rates>,
     state: web::Data<AppState<D>>,
     access_log: bool,
@@ -89,6 +92,7 @@ impl<D> Clone for Shared<D> {
     fn clone(&self) -> Self {
         Self {
             bodies: self.bodies.clone(),
+            lines: self.lines.clone(),
             rates: self.rates.clone(),
             state: self.state.clone(),
             access_log: self.access_log,
@@ -114,6 +118,7 @@ where
     let access_log = shared.access_log;
     App::new()
         .app_data(shared.bodies.clone())
+        .app_data(shared.lines.clone())
         .app_data(shared.rates.clone())
         .configure(|config| routes(config, &shared.state))
         .default_service(web::to(not_found))

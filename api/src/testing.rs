@@ -64,8 +64,11 @@ pub fn check(caller: &Caller, body: &[u8], now: Timestamp) -> Result<Heard, Fail
 /// What the client is told.
 pub fn batch(caller: &Caller, body: &[u8], now: Timestamp) -> Result<Heard, Failure> {
     let request: CheckBatchRequest<'_> = read::body(body)?;
-    let commands = batch::commands(caller, None, &request, now)?;
-    let commands = commands.into_iter().map(|command| command.body).collect();
+    let maker = batch::Maker::new(caller, None, &request, now);
+    let mut commands = Vec::with_capacity(request.checks.0.len());
+    for (place, check) in (0..).zip(&request.checks.0) {
+        commands.push(maker.command(place, check)?.body);
+    }
     Ok(Heard::new(caller, batch::ROUTE, &request, commands))
 }
 

@@ -11,6 +11,16 @@ section! {
         batch_bytes_max: u64 = integer(2_097_152, 65_536, 67_108_864),
         /// Bytes of the bodies that all requests together hold at once.
         bodies_bytes_max: u64 = integer(268_435_456, 16_777_216, 17_179_869_184),
+        /// Bytes of the bodies of batches that are worked on at once; further batches wait. A space may
+        /// have all of it while no other asks for anything.
+        batches_bytes_max: u64 = integer(2_097_152, 65_536, 1_073_741_824),
+        /// The same for the batches of one space while another space asks too: small, so that the
+        /// other's single checks wait little. A larger batch takes all of it.
+        batches_bytes_per_space_max: u64 = integer(163_840, 16_384, 1_073_741_824),
+        /// Batches of one space that wait for that; beyond it 429.
+        batches_waiting_per_space_max: u64 = integer(64, 1, 65_536),
+        /// Milliseconds after a request in which its space counts as one that asks.
+        space_asks_ms: u64 = integer(1_000, 0, 3_600_000),
         /// Commands inside the node at once.
         commands_in_flight_max: u64 = integer(65_536, 512, 4_194_304),
         /// Commands inside the node at once of a space while no other has any. With others, each may

@@ -65,7 +65,7 @@ impl<M: Machine> Shard<M> {
         match home {
             Home::Next(mut transaction, held) => {
                 transaction.held.push(held);
-                self.ready.push_back(transaction);
+                self.queue.ready(transaction);
             }
             Home::Stays { born } => {
                 self.on_loan -= 1;

@@ -63,7 +63,7 @@ impl<M: Machine> Shard<M> {
                 }
             });
         }
-        for transaction in self.inbox.iter().chain(&self.ready) {
+        for transaction in self.queue.iter() {
             audit_transaction(transaction, visit);
         }
         for out in &self.out {

@@ -25,6 +25,7 @@ use crate::extract;
 use crate::ids;
 use crate::problem::Failure;
 use crate::signing;
+use crate::slices;
 use crate::state::AppState;
 use crate::stopwatch::Stopwatch;
 
@@ -44,11 +45,13 @@ pub(crate) async fn post<D: Decider>(
     let limits = &state.limits;
     let caller = extract::coordinating_batch(&request, &state.directory)?;
     let key = extract::idempotency_key(&request)?;
-    let body = extract::body(&request, payload, limits, limits.batch_bytes_max).await?;
+    let patience = started.left(limits.batch_deadline_ms);
+    let body = extract::batch(&request, payload, &caller, limits, patience).await?;
     let batch: CheckBatchRequest<'_> = read::body(&body)?;
     let checks = &batch.checks.0;
     extract::take(&request, &caller, checks.len())?;
-    let commands = commands(&caller, key, &batch, (state.now)())?;
+    let maker = Maker::new(&caller, key, &batch, (state.now)());
+    let commands = commands(&maker, checks).await?;
     let answers = decide(&state, &caller, commands, started, body.len()).await?;
     if answers
         .iter()
@@ -58,18 +61,29 @@ pub(crate) async fn post<D: Decider>(
     }
     let mut out = Vec::with_capacity(RESULT_BYTES * checks.len());
     let mut undecided = InPlace::new(&state);
-    write_batch(
-        &mut out,
-        checks.iter().zip(&answers),
-        |out, (check, answer)| {
-            let policy = &caller.space.policy;
-            let token = token(&caller, check, answer);
-            undecided
-                .or_shown(check, answer, policy, token.as_deref())
-                .write(out);
-        },
-    );
+    let tokens = tokens(&caller, checks, &answers).await;
+    let decided = checks.iter().zip(&answers).zip(&tokens);
+    write_batch(&mut out, decided, |out, ((check, answer), token)| {
+        let policy = &caller.space.policy;
+        undecided
+            .or_shown(check, answer, policy, token.as_deref())
+            .write(out);
+    });
     Ok(ask::json(StatusCode::OK, out))
+}
+
+/// The tokens of the answers, for those that one is due for.
+async fn tokens(
+    caller: &Caller,
+    checks: &[CheckRequest<'_>],
+    answers: &[Answer<Reply>],
+) -> Vec<Option<String>> {
+    let mut tokens = Vec::with_capacity(answers.len());
+    for (check, answer) in checks.iter().zip(answers) {
+        tokens.push(token(caller, check, answer));
+        slices::make_way(tokens.len()).await;
+    }
+    tokens
 }
 
 /// The token of an answer, when one is due.
@@ -80,27 +94,53 @@ fn token(caller: &Caller, check: &CheckRequest<'_>, answer: &Answer<Reply>) -> O
     signing::token(caller, check, reply)
 }
 
-/// The batch's commands; with an Idempotency-Key each has a receipt of its own, by its place.
-pub(crate) fn commands(
-    caller: &Caller,
-    key: Option<&str>,
-    batch: &CheckBatchRequest<'_>,
+/// Makes the commands of a batch; with an Idempotency-Key each has a receipt of its own, by its place.
+pub(crate) struct Maker<'a> {
+    caller: &'a Caller,
+    /// Every receipt holds the hash of the whole batch, so that another batch under the same key is
+    /// told at its first item.
+    keyed: Option<(Keyed<'a>, [u8; 16])>,
     now: Timestamp,
-) -> Result<Vec<Command>, Failure> {
-    let secret = caller.space.secret.prepared();
-    let keyed = key.map(|key| Keyed { route: ROUTE, key });
-    // Every receipt holds the hash of the whole batch, so that another batch under the same key is
-    // told at its first item.
-    let keyed = keyed.map(|keyed| (keyed, keyed.fingerprint(secret, &[], batch)));
-    let mut commands = Vec::with_capacity(batch.checks.0.len());
-    for (place, check) in (0_u32..).zip(&batch.checks.0) {
-        let receipt = keyed.map(|(keyed, fingerprint)| ReceiptRef {
-            hash: keyed.hash(secret, caller.key.source.id, &place.to_be_bytes()),
+}
+
+impl<'a> Maker<'a> {
+    pub(crate) fn new(
+        caller: &'a Caller,
+        key: Option<&'a str>,
+        batch: &CheckBatchRequest<'_>,
+        now: Timestamp,
+    ) -> Self {
+        let keyed = key.map(|key| {
+            let keyed = Keyed { route: ROUTE, key };
+            let secret = caller.space.secret.prepared();
+            (keyed, keyed.fingerprint(secret, &[], batch))
+        });
+        Self { caller, keyed, now }
+    }
+
+    /// The command of the check at a place.
+    pub(crate) fn command(&self, place: u32, check: &CheckRequest<'_>) -> Result<Command, Failure> {
+        let caller = self.caller;
+        let receipt = self.keyed.map(|(keyed, fingerprint)| ReceiptRef {
+            hash: keyed.hash(
+                caller.space.secret.prepared(),
+                caller.key.source.id,
+                &place.to_be_bytes(),
+            ),
             fingerprint,
         });
-        let body = command::check(caller, check, now);
+        let body = command::check(caller, check, self.now);
         let body = body.map_err(|failure| in_batch(failure, place))?;
-        commands.push(command::of(caller, Route::CheckBatch, receipt, body));
+        Ok(command::of(caller, Route::CheckBatch, receipt, body))
+    }
+}
+
+/// The commands of all checks.
+async fn commands(maker: &Maker<'_>, checks: &[CheckRequest<'_>]) -> Result<Vec<Command>, Failure> {
+    let mut commands = Vec::with_capacity(checks.len());
+    for (place, check) in (0_u32..).zip(checks) {
+        commands.push(maker.command(place, check)?);
+        slices::make_way(commands.len()).await;
     }
     Ok(commands)
 }

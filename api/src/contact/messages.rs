@@ -30,6 +30,7 @@ use crate::decider::{Answer, Asked, Decider};
 use crate::directory::Caller;
 use crate::extract;
 use crate::problem::Failure;
+use crate::slices;
 use crate::state::AppState;
 
 /// Most characters of an agent's name that is kept to be shown.
@@ -44,7 +45,8 @@ pub(crate) async fn post<D: Decider>(
     let started = extract::started(&request);
     let limits = &state.limits;
     let caller = extract::tracking(&request, &state.directory)?;
-    let body = extract::body(&request, payload, limits, limits.batch_bytes_max).await?;
+    let patience = started.left(limits.request_deadline_ms);
+    let body = extract::batch(&request, payload, &caller, limits, patience).await?;
     let batch = BatchRequest::read(&body)?;
     extract::take(&request, &caller, batch.items.len())?;
     let now = (state.now)();
@@ -57,6 +59,7 @@ pub(crate) async fn post<D: Decider>(
             Err(why) => told.errors.push((index, why)),
             Ok(()) => items.push(first..commands.len()),
         }
+        slices::make_way(index + 1).await;
     }
     let mut again = Vec::new();
     if !commands.is_empty() {

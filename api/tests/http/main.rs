@@ -26,6 +26,8 @@ mod facts;
 #[cfg(test)]
 mod failures;
 #[cfg(test)]
+mod fairness;
+#[cfg(test)]
 mod handoffs;
 #[cfg(test)]
 mod malformed;

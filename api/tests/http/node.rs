@@ -72,12 +72,15 @@ pub(crate) struct Node {
 }
 
 impl Node {
+    /// Messages that reports hold at once, and figures that are quick however long they take.
+    pub(crate) const USUAL: (usize, Duration) = (1_000, Duration::MAX);
+
     pub(crate) fn start() -> Self {
         Self::with(ApiLimits::default(), true)
     }
 
     pub(crate) fn with(limits: ApiLimits, test_clock: bool) -> Self {
-        Self::over(World::new(), limits, test_clock, (1_000, Duration::MAX))
+        Self::over(World::new(), limits, test_clock, Self::USUAL)
     }
 
     /// A server over a world that was there before; it holds at most so many messages at once, and
@@ -86,29 +89,11 @@ impl Node {
         world: World,
         limits: ApiLimits,
         test_clock: bool,
-        (messages_at_once_max, quick): (usize, Duration),
+        reports: (usize, Duration),
     ) -> Self {
         observed::begin();
-        let directory = Arc::new(directory());
-        let readiness = Arc::new(Mutex::new(Readiness::Ready));
-        let state = {
-            let (world, readiness) = (world.clone(), Arc::clone(&readiness));
-            let clock: Arc<dyn TestClock> = Arc::new(Clock(world.clone()));
-            let (stamps, past) = (world.clone(), Arc::new(world.clone()));
-            let list = world.list();
-            AppState {
-                analysis: Analysis::bounded(past, messages_at_once_max, quick),
-                directory: Arc::clone(&directory),
-                decider: world,
-                list,
-                limits,
-                now: Arc::new(move || stamps.now()),
-                plane: Arc::new(NoPlane),
-                readiness: Arc::new(move || *readiness.lock().unwrap()),
-                metrics: Arc::new(observed::metrics),
-                test_clock: test_clock.then_some(clock),
-            }
-        };
+        let (state, readiness) = Self::state(&world, limits, test_clock, reports);
+        let directory = Arc::clone(&state.directory);
         let (told, telling) = mpsc::sync_channel(1);
         let thread = std::thread::spawn(move || {
             actix_web::rt::System::new().block_on(async move {
@@ -132,6 +117,32 @@ impl Node {
             handle,
             thread: Some(thread),
         }
+    }
+
+    /// What the handlers reach, and whether the node is ready.
+    pub(crate) fn state(
+        world: &World,
+        limits: ApiLimits,
+        test_clock: bool,
+        (messages_at_once_max, quick): (usize, Duration),
+    ) -> (AppState<World>, Arc<Mutex<Readiness>>) {
+        let readiness = Arc::new(Mutex::new(Readiness::Ready));
+        let (now_ready, stamps) = (Arc::clone(&readiness), world.clone());
+        let clock: Arc<dyn TestClock> = Arc::new(Clock(world.clone()));
+        let past = Arc::new(world.clone());
+        let state = AppState {
+            analysis: Analysis::bounded(past, messages_at_once_max, quick),
+            directory: Arc::new(directory()),
+            decider: world.clone(),
+            list: world.list(),
+            limits,
+            now: Arc::new(move || stamps.now()),
+            plane: Arc::new(NoPlane),
+            readiness: Arc::new(move || *now_ready.lock().unwrap()),
+            metrics: Arc::new(observed::metrics),
+            test_clock: test_clock.then_some(clock),
+        };
+        (state, readiness)
     }
 
     pub(crate) fn client(&self) -> Client {
