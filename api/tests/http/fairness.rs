@@ -90,13 +90,13 @@ fn a_single_check_is_answered_before_any_of_the_batches_that_came_earlier() {
                 })
             })
             .collect();
-        for place in 0..4 {
-            let known = answered.get();
+        for place in 0..8 {
+            // Each batch goes on as far as it can before it makes way.
+            tokio::task::yield_now().await;
             assert_eq!(ask(KEY_OTHER, CHECK, &check()).await, StatusCode::OK);
-            let passed = answered.get() - known;
-            assert!(passed <= 1, "{passed} batches passed single check {place}");
+            let passed = answered.get();
+            assert_eq!(passed, 0, "{passed} batches passed single check {place}");
         }
-        assert!(answered.get() <= 4, "{} batches", answered.get());
         for batch in flood {
             batch.await.unwrap();
         }
