@@ -1,7 +1,8 @@
 //! Showing every entity to a scan, a bounded number in each turn.
 //!
 //! Here: the walk over the shard's partitions. Not here: what is asked of an entity (`crate::scan`).
-//! An entity that is away is looked at again in later turns, until it is home or patience ends.
+//! An entity that is away is looked at again when the shard has other work, until it is home or
+//! patience ends: it comes home in a message, so nobody turns in circles for it.
 
 use std::collections::VecDeque;
 
@@ -10,6 +11,7 @@ use interlock_domain::machine::Machine;
 use interlock_storage::PARTITIONS_PER_GROUP;
 
 use super::Shard;
+use crate::message::Monotonic;
 use crate::partition::Found;
 use crate::placement::Place;
 use crate::scan::Scan;
@@ -22,8 +24,8 @@ const ENTITIES_MAX: usize = 2_048;
 const PARTITIONS_MAX: usize = 4_096;
 /// Entities that were away and are remembered.
 const LATER_MAX: usize = 4_096;
-/// Turns in which they are looked for again.
-const ROUNDS_MAX: u32 = 1_000;
+/// How long after the walk they are looked for again, in nanoseconds.
+const PATIENCE_NS: u64 = 2_000_000_000;
 
 /// Where a shard's scans stand.
 pub(super) struct Scanner<M: Machine> {
@@ -41,8 +43,8 @@ struct Walk {
     next: usize,
     /// Who was away.
     later: Vec<EntityKey>,
-    /// How often they were looked for.
-    rounds: u32,
+    /// When the walk came to its end.
+    walked: Option<Monotonic>,
     /// Who was away and is not remembered.
     left_out: u64,
 }
@@ -64,8 +66,9 @@ impl<M: Machine> Scanner<M> {
         }
     }
 
+    /// Is there something to show? What is away comes home in a message, which is a turn's work.
     pub(super) fn has_work(&self) -> bool {
-        !self.scans.is_empty()
+        !self.scans.is_empty() && self.walk.walked.is_none()
     }
 }
 
@@ -103,9 +106,15 @@ impl<M: Machine> Shard<M> {
             }
         }
         if walk.next == end && walk.keys.is_empty() {
-            walk.later.retain(|key| !self.show(&mut *scan, key));
-            walk.rounds += 1;
-            if walk.later.is_empty() || walk.rounds >= ROUNDS_MAX {
+            // The one that is still away is asked for first, so a turn costs little meanwhile.
+            while let Some(key) = walk.later.last()
+                && self.show(&mut *scan, key)
+            {
+                walk.later.pop();
+            }
+            let walked = *walk.walked.get_or_insert(self.mono);
+            let is_late = self.mono.0.saturating_sub(walked.0) >= PATIENCE_NS;
+            if walk.later.is_empty() || is_late {
                 let left_out = walk.left_out + walk.later.len() as u64;
                 self.frame.waiters.push(scan.end(left_out));
                 return;
