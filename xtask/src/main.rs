@@ -14,6 +14,7 @@ mod ci;
 mod conformance;
 mod deny;
 mod figures;
+mod fuzz;
 mod mutants;
 mod schema;
 mod server;
@@ -52,6 +53,8 @@ enum Verb {
     Soak(soak::Options),
     /// Plant known faults and show that each is caught
     Mutants(mutants::Options),
+    /// Make up inputs for what reads bytes, guided by coverage
+    Fuzz(fuzz::Options),
     /// Check the house rules that no compiler checks
     Tidy {
         /// Lower the ratchet to what is there now
@@ -76,6 +79,7 @@ fn main() -> ExitCode {
         Verb::Sim(options) => sim::run(&options),
         Verb::Soak(options) => soak::run(&options),
         Verb::Mutants(options) => mutants::run(&options),
+        Verb::Fuzz(options) => fuzz::run(&options),
         Verb::Tidy { bless } => tidy::run(bless),
         Verb::Deny => deny::run(),
         Verb::Conformance(options) => {

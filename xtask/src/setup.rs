@@ -16,6 +16,8 @@ const NEXTEST: (&str, &str) = ("cargo-nextest", "0.9.143");
 const DENY: (&str, &str) = ("cargo-deny", "0.20.2");
 /// See [`mutants_tool`].
 const MUTANTS: (&str, &str) = ("cargo-mutants", "27.1.0");
+/// See [`fuzz_tool`].
+const FUZZ: (&str, &str) = ("cargo-fuzz", "0.13.2");
 
 /// The Python that has the SDK.
 pub(crate) fn python() -> PathBuf {
@@ -51,6 +53,17 @@ pub(crate) fn deny_tool() -> Outcome {
 /// Installs what makes up faults; only who asks for those needs it.
 pub(crate) fn mutants_tool() -> Outcome {
     cargo_tool(MUTANTS, &["mutants", "--version"])
+}
+
+/// Installs what drives the fuzzer, and the compiler that can watch what an input reaches.
+pub(crate) fn fuzz_tool() -> Outcome {
+    let nightly = ["run", "nightly", "cargo", "--version"];
+    if !shell::works(&mut shell::command("rustup", nightly)) {
+        eprintln!("setup: installing the nightly toolchain");
+        let install = ["toolchain", "install", "nightly", "--profile", "minimal"];
+        shell::run(&mut shell::command("rustup", install))?;
+    }
+    cargo_tool(FUZZ, &["fuzz", "--version"])
 }
 
 fn cargo_tool((name, version): (&str, &str), probe: &[&str]) -> Outcome {

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use clap::{Args, Subcommand};
 
 use crate::shell::{self, Outcome, took};
-use crate::{mutants, schema, setup, sim};
+use crate::{fuzz, mutants, schema, setup, sim};
 
 /// Runs one of the long proofs.
 #[derive(Debug, Args)]
@@ -68,6 +68,8 @@ enum Part {
     Hostile(Times),
     /// Judge what clients see of a server that is killed again and again
     Linear(Bound),
+    /// Make up inputs for what reads bytes; the targets share the time
+    Fuzz(Bound),
 }
 
 /// Runs the part.
@@ -93,6 +95,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
         Part::Generated(bound) => mutants::run(&mutants::Options::generated(bound)),
         Part::Schema(times) => schema(times.times),
         Part::Hostile(times) => (0..times.times).try_for_each(|_| tested("hostile::", |test| test)),
+        Part::Fuzz(bound) => fuzz::soak(bound.duration()),
         Part::Linear(bound) => test("crashes::", "INTERLOCK_LINEAR_S", bound.minutes * 60),
     }
 }

@@ -135,7 +135,7 @@ fn unread(error: &serde_path_to_error::Error<serde_json::Error>) -> LoadError {
     let rule = said.split(" at line ").next().unwrap_or_default();
     let path = error.path().to_string();
     let field = match path.as_str() {
-        "." | "?" => "coordination",
+        "." | "?" | "" => "coordination",
         path => path,
     };
     refuse(field, rule)

@@ -349,6 +349,7 @@ fn what_is_not_a_document_is_refused() {
         ("{} {}", "coordination"),
         (r#"{"purposes": []}"#, "purposes"),
         (r#"{"porpoises": {}}"#, "porpoises"),
+        (r#"{"": {}}"#, "coordination"),
     ] {
         let refused = load(document).expect_err(document);
         assert!(refused.starts_with(&format!("{field}: ")), "{refused}");
