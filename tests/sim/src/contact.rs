@@ -5,7 +5,8 @@
 //! the record of the log that made it, and judges a decision over what stood before that record. In
 //! `contact/`: the rules of a run (`rules`), what is asked (`ask`), the books (`books`, `holds`,
 //! `line`), what a check must come to (`check`), claims and locks (`claims`, `locks`), offers and promises (`offers`),
-//! paid operations (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`), handoffs (`handoffs`)
+//! paid operations (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`), handoffs (`handoffs`), keys
+//! that live as long as a fact (`facts`)
 //! and everything else (`judge`), the changes of a record (`change`), the model that brings them together
 //! (`model`), what must hold at each record and at rest (`laws`), how it explains an answer (`explain`), a
 //! read (`reads`), a look-up (`found`) and a repeat (`first`), and which cases a run has seen (`coverage`).
@@ -24,6 +25,7 @@ mod check;
 mod claims;
 mod coverage;
 mod explain;
+mod facts;
 mod first;
 mod found;
 mod handoffs;

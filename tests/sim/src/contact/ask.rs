@@ -12,8 +12,8 @@ mod privacy;
 use std::collections::BTreeMap;
 
 use interlock_domain::contact::command::{
-    Body, Command, DeclareEffect, EffectKind, EffectRef, LiftSuppression, ReceiptRef, Route,
-    Settlement,
+    Body, Command, DeclareEffect, EffectKind, EffectRef, EndFact, LiftSuppression, ReceiptRef,
+    Route, Settlement,
 };
 use interlock_domain::contact::customer::Customer;
 use interlock_domain::contact::directory::Target;
@@ -63,7 +63,7 @@ struct Place {
 pub(super) struct Clients {
     places: BTreeMap<SpaceId, Place>,
     /// Weights of the bodies, in the order of [`Clients::body`].
-    bodies: [u64; 16],
+    bodies: [u64; 18],
     keyed: u64,
     hot: u64,
     /// Chance of something about paid operations or shadow runs, in a thousand.
@@ -95,8 +95,8 @@ impl Clients {
             places: places.collect(),
             bodies: [
                 60,
-                random.pick(&[5, 25]),
-                random.pick(&[5, 20]),
+                random.pick(&[10, 40]),
+                random.pick(&[5, 30]),
                 random.pick(&[3, 20]),
                 random.pick(&[3, 20]),
                 random.pick(&[0, 2, 10]),
@@ -110,6 +110,8 @@ impl Clients {
                 random.pick(&[0, 3, 15]),
                 random.pick(&[0, 5, 30]),
                 random.pick(&[1, 5]),
+                random.pick(&[0, 1, 4]),
+                random.pick(&[0, 10, 30]),
             ],
             keyed: random.pick(&[0, 300, 800]),
             hot: random.pick(&[0, 300, 900]),
@@ -117,7 +119,7 @@ impl Clients {
             // A meter cannot tell calls of one millisecond apart after an erasure, so a run has one of
             // the two (docs/reliability.md, "What is missing").
             privacy: if paid == 0 {
-                random.pick(&[0, 20, 120])
+                random.pick(&[20, 60, 150])
             } else {
                 0
             },
@@ -296,6 +298,7 @@ impl Place {
             Route::Handoffs,
             Route::HandoffAccept,
             Route::HandoffOutcome,
+            Route::EndFact,
         ];
         let mut keys = BTreeMap::new();
         for source in 0..=SOURCES {
@@ -346,7 +349,11 @@ impl Place {
                 let object = self.object(hot, random);
                 self.check(rules, (customer, object), effect, random)
             }
-            1 => (Route::Effects, Body::ReserveEffect(reserve(effect, random))),
+            1 => {
+                let object = self.object(hot, random);
+                let body = reserve(effect, rules, object, random);
+                (Route::Effects, Body::ReserveEffect(body))
+            }
             2 => dealings::settle(effect.hash, attempt, settlement, random),
             3 => {
                 let body = DeclareEffect {
@@ -374,7 +381,18 @@ impl Place {
             12 => self.offers.make(rules, (customer, now), random),
             13 => self.offers.end(customer, random),
             14 => dealings::promise((customer, now), random),
-            _ => dealings::read_feed(),
+            15 => dealings::read_feed(),
+            16 => {
+                let object = self.object(hot, random);
+                (
+                    Route::EndFact,
+                    Body::EndFact(EndFact { object, keys: None }),
+                )
+            }
+            _ => {
+                let target = self.target(customer, hot, random);
+                own::map(&mut self.ids, rules, (target, now), random)
+            }
         }
     }
 
@@ -388,17 +406,20 @@ impl Place {
         random: &mut Random,
     ) -> (Route, Body) {
         let object = self.object(hot, random);
-        let target = if random.chance(500) {
-            Target::Customer(customer)
-        } else {
-            Target::Object(object)
-        };
+        let target = self.target(customer, hot, random);
         match which {
             8 => own::claim(rules, target, random),
             9 => own::observe(&mut self.ids, rules, (target, now), random),
             10 => own::lock(rules, object, random),
             _ => own::release(&self.ids, random),
         }
+    }
+
+    fn target(&self, customer: KeyHash, hot: u64, random: &mut Random) -> Target {
+        if random.chance(500) {
+            return Target::Customer(customer);
+        }
+        Target::Object(self.object(hot, random))
     }
 
     fn object(&self, hot: u64, random: &mut Random) -> KeyHash {

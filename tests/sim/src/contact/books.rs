@@ -14,6 +14,7 @@ use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::time::Timestamp;
 
+use super::facts::Ties;
 use super::handoffs::Handoffs;
 use super::holds::{Register, Row};
 use super::offers::Offers;
@@ -51,6 +52,9 @@ pub(super) struct Entry {
     pub(super) window: Option<Hours>,
 }
 
+/// The end of what has none.
+const FOR_EVER: Timestamp = Timestamp(i64::MAX);
+
 /// How an effect key stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Attempt {
@@ -59,6 +63,8 @@ pub(super) struct Attempt {
     pub(super) kind: EffectKind,
     pub(super) reserved_at: Timestamp,
     pub(super) state: State,
+    /// It lives as long as an object, whatever its days.
+    pub(super) tied: bool,
 }
 
 /// An attempt's state; time alone can change how it reads.
@@ -108,6 +114,8 @@ pub(super) struct Books {
     pub(super) runs: Runs,
     pub(super) offers: Offers,
     pub(super) handoffs: Handoffs,
+    /// Keys that live as long as an object.
+    pub(super) ties: Ties,
 }
 
 impl Entry {
@@ -141,18 +149,37 @@ impl Attempt {
             state: State::Reserved {
                 until: reserved.lease_until,
             },
+            tied: reserved.tied,
         }
     }
 
     fn settled(&self, settled: &EffectSettled) -> Self {
         let at = settled.at;
-        let until = at.plus_s(i64::from(settled.keep_days) * 86_400);
+        let days = at.plus_s(i64::from(settled.keep_days) * 86_400);
+        let until = if self.tied { FOR_EVER } else { days };
         Self {
             state: match settled.settlement {
                 Settlement::Done => State::Done { at, until },
                 Settlement::Failed => State::Failed { until },
                 Settlement::UnknownOutcome => State::Unknown,
             },
+            ..self.clone()
+        }
+    }
+
+    /// The object's life is over: what is settled is free from now on.
+    fn untied(&self, at: Timestamp) -> Self {
+        let state = match self.state {
+            State::Done { at: done_at, .. } => State::Done {
+                at: done_at,
+                until: at,
+            },
+            State::Failed { .. } => State::Failed { until: at },
+            state @ (State::Reserved { .. } | State::Unknown) => state,
+        };
+        Self {
+            state,
+            tied: false,
             ..self.clone()
         }
     }
@@ -174,6 +201,7 @@ impl Books {
         self.runs.enter(record, key.space, event);
         self.legal_holds.enter(record, key.space, event);
         self.handoffs.enter(record, key, event);
+        self.ties.enter(record, key, event);
         match event {
             Event::ContactCounted(counted) => {
                 self.contacts.entry(key).or_default().push(Contact {
@@ -212,6 +240,13 @@ impl Books {
                 let list = self.attempts.entry(key).or_default();
                 if let Some((_, last)) = list.last() {
                     let attempt = last.settled(settled);
+                    list.push((record, attempt));
+                }
+            }
+            Event::KeyUntied(untied) => {
+                let list = self.attempts.entry(key).or_default();
+                if let Some((_, last)) = list.last() {
+                    let attempt = last.untied(untied.at);
                     list.push((record, attempt));
                 }
             }

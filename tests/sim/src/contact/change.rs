@@ -1,10 +1,11 @@
 //! Changes that decisions must make, and whether a record's events are these.
 
-use interlock_domain::contact::claim::Claim;
+use interlock_domain::contact::claim::{Claim, ClaimVia};
 use interlock_domain::contact::command::{EffectKind, Settlement};
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::handoff::Handoff;
 use interlock_domain::contact::name::{ChannelId, PurposeId, SourceId};
+use interlock_domain::contact::text::Text;
 use interlock_domain::ids::Id;
 use interlock_domain::key::EntityKey;
 use interlock_domain::time::Timestamp;
@@ -21,6 +22,7 @@ pub(super) enum Change {
         attempt: u32,
         source: SourceId,
         kind: EffectKind,
+        tied: bool,
     },
     Settled {
         key: EntityKey,
@@ -68,6 +70,13 @@ pub(super) enum Change {
         key: EntityKey,
         hold: Box<Claim>,
     },
+    /// What a source says of a target is over.
+    Ended {
+        key: EntityKey,
+        id: Id,
+        source: Text,
+        observed_at: Timestamp,
+    },
     /// This event and no other.
     Exactly {
         key: EntityKey,
@@ -82,6 +91,7 @@ pub(super) fn fits(moment: &Moment<'_>, change: &Change, event: &(EntityKey, Eve
         && (fits_effect(moment, change, event)
             || fits_customer(moment, change, event)
             || fits_handoff(moment, change, event)
+            || fits_end(moment, change, event)
             || matches!(change, Change::Exactly { event: due, .. } if **due == *event))
 }
 
@@ -93,12 +103,14 @@ fn fits_effect(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
                 attempt,
                 source,
                 kind,
+                tied,
                 ..
             },
             Event::EffectReserved(it),
         ) => {
             let lease = now.plus_s(moment.rules.lease_s);
             (it.attempt, it.source, it.kind) == (*attempt, *source, *kind)
+                && it.tied == *tied
                 && (it.at, it.lease_until) == (now, lease)
         }
         (
@@ -111,6 +123,26 @@ fn fits_effect(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
             let days = moment.rules.days[*kind as usize];
             (it.settlement, it.at) == (*settlement, now)
                 && (!ends || i64::from(it.keep_days) == days)
+        }
+        _ => false,
+    }
+}
+
+fn fits_end(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
+    match (change, event) {
+        (
+            Change::Ended {
+                id,
+                source,
+                observed_at,
+                ..
+            },
+            Event::ClaimAccepted(it),
+        ) => {
+            (it.id, &it.source, it.observed_at) == (*id, source, *observed_at)
+                && matches!(it.via, ClaimVia::Mapping | ClaimVia::Worker)
+                && it.until <= moment.now
+                && Some(it.epoch) == moment.epoch
         }
         _ => false,
     }
@@ -188,6 +220,7 @@ impl Change {
             | Self::Seen { key, .. }
             | Self::HandedOver { key, .. }
             | Self::HeldFor { key, .. }
+            | Self::Ended { key, .. }
             | Self::Exactly { key, .. } => *key,
         }
     }

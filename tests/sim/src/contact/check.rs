@@ -130,6 +130,8 @@ fn effect(
                     attempt,
                     source,
                     kind: alive.map_or(effect.kind, |attempt| attempt.kind),
+                    // Nothing ties a key that a check reserves first.
+                    tied: alive.is_some_and(|attempt| attempt.tied),
                 });
             }
             Standing::Held(state, attempt) => {

@@ -4,7 +4,7 @@
 use std::cmp::Reverse;
 
 use interlock_domain::contact::claim::{CLAIMS_LIVE_MAX, Claim, ClaimKind, ClaimVia};
-use interlock_domain::contact::command::{ClaimTarget, ObserveOwner, Route};
+use interlock_domain::contact::command::{ClaimTarget, EndObservation, ObserveOwner, Route};
 use interlock_domain::contact::directory::{DirectoryRow, KEPT_S, RENEWED_S, Target, row_key};
 use interlock_domain::contact::event::{ClaimReleased, Event};
 use interlock_domain::contact::note::Noted;
@@ -78,6 +78,9 @@ pub(super) fn shown(claim: &Claim) -> ClaimReply {
 
 /// The answer to what was taken or given back, by the way it was asked.
 pub(super) fn taken(route: Route, reply: ClaimReply) -> Reply {
+    if route == Route::Batch {
+        return Reply::Observed;
+    }
     if route != Route::Declare {
         return Reply::Claim(Box::new(reply));
     }
@@ -252,6 +255,66 @@ fn accept(
     }
 }
 
+/// Did an ownership source say it, by whichever way?
+fn is_of(claim: &Claim, source: &Text) -> bool {
+    matches!(claim.via, ClaimVia::Worker | ClaimVia::Mapping) && claim.source == *source
+}
+
+/// What the end of an observation may come to: it is an observation that is over at once, so that what
+/// happened before it and comes later begins nothing.
+pub(super) fn end(moment: &Moment<'_>, body: &EndObservation) -> Vec<Outcome> {
+    let now = moment.now;
+    let at = body.observed_at.unwrap_or(now).min(now);
+    let register = moment.books.claims(body.target.key(moment.space));
+    let mine = |known: &Claim| is_of(known, &body.source);
+    let last = register.and_then(|all| Some((all, all.last(moment.record, mine)?)));
+    let mut outcomes = Vec::new();
+    let mut goes_in = true;
+    if let Some((all, last)) = last
+        && at < last.observed_at
+    {
+        goes_in = !all.is_known(last, moment.record, now);
+        outcomes.push(Outcome {
+            reply: Reply::Observed,
+            noted: Noted::NothingToChange,
+            changes: Vec::new(),
+        });
+    }
+    if goes_in {
+        // What is over already may be said to be over again, under its own id or another.
+        let last = last.map(|(_, last)| last);
+        let live = last.is_some_and(|last| now < last.until);
+        let earlier = last.map(|last| (last.id, last.named_at));
+        outcomes.push(is_over(moment, body, at, earlier));
+        if !live && earlier.is_some() {
+            outcomes.push(is_over(moment, body, at, None));
+        }
+    }
+    outcomes
+}
+
+fn is_over(
+    moment: &Moment<'_>,
+    body: &EndObservation,
+    observed_at: Timestamp,
+    earlier: Option<(Id, Timestamp)>,
+) -> Outcome {
+    let naming = Naming::new(moment.now, body.new_id, earlier);
+    let ended = Change::Ended {
+        key: body.target.key(moment.space),
+        id: naming.id,
+        source: body.source.clone(),
+        observed_at,
+    };
+    let mut changes = vec![ended];
+    changes.extend(naming.changes(moment, body.target));
+    Outcome {
+        reply: Reply::Observed,
+        noted: Noted::Accepted,
+        changes,
+    }
+}
+
 /// What an observation may come to: one thing, unless what it must be compared with may be
 /// forgotten.
 pub(super) fn observe(moment: &Moment<'_>, route: Route, body: &ObserveOwner) -> Vec<Outcome> {
@@ -259,7 +322,7 @@ pub(super) fn observe(moment: &Moment<'_>, route: Route, body: &ObserveOwner) ->
     let now = moment.now;
     let at = body.observed_at.unwrap_or(now).min(now);
     let register = moment.books.claims(claim.target.key(moment.space));
-    let mine = |known: &Claim| known.via == ClaimVia::Worker && known.source == claim.source;
+    let mine = |known: &Claim| is_of(known, &claim.source);
     let last = register.and_then(|all| Some((all, all.last(moment.record, mine)?)));
     let mut outcomes = Vec::new();
     let mut goes_in = true;
@@ -275,7 +338,7 @@ pub(super) fn observe(moment: &Moment<'_>, route: Route, body: &ObserveOwner) ->
     }
     if goes_in {
         let way = Way {
-            via: ClaimVia::Worker,
+            via: body.via,
             longest_s: moment.rules.validity_s(&claim.source),
             observed_at: at,
         };

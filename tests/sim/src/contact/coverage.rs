@@ -7,6 +7,7 @@
 //! `coverage/`: offers, promises, people and others (`dealings`).
 
 mod dealings;
+mod facts;
 mod handoffs;
 
 pub(super) use dealings::shown;
@@ -23,7 +24,7 @@ use interlock_domain::contact::reply::{CheckReply, OwnerView, Reply};
 use interlock_domain::key::EntityKey;
 
 /// The cases that a few short runs must see together.
-pub const CASES: [&str; 101] = [
+pub const CASES: [&str; 115] = [
     "check: allowed, no owner",
     "check: allowed to the owner",
     "check: allowed by the owner's intents",
@@ -125,6 +126,20 @@ pub const CASES: [&str; 101] = [
     "erasure: takes terms",
     "legal hold: keeps a handoff",
     "show: an entity",
+    "fact: a key is tied",
+    "fact: named at a later attempt",
+    "fact: ended without keys",
+    "fact: frees keys",
+    "fact: keeps keys",
+    "fact: frees and keeps keys",
+    "fact: under a legal hold",
+    "mapped: begins",
+    "mapped: in place",
+    "mapped: too old",
+    "mapped: ends",
+    "mapped: an end too old",
+    "mapped: an end before its beginning",
+    "repeat: end of a fact",
 ];
 
 /// The case of an answer that a record explains.
@@ -156,6 +171,10 @@ pub(super) fn case(
             (false, false) if fresh => "claim: new",
             (false, false) => "claim: renewed",
         }),
+        Body::ObserveOwner(body) if body.via == ClaimVia::Mapping => Some(facts::mapped(events)),
+        Body::EndObservation(_) => Some(facts::ended(events)),
+        Body::EndFact(_) => facts::end(reply),
+        Body::ReserveEffect(body) if body.fact.is_some() => facts::tied(events, note),
         Body::ObserveOwner(_) => Some(match (accepts(events), fresh) {
             (false, _) => "observation: ignored",
             (true, true) => "observation: new",
@@ -176,11 +195,11 @@ pub(super) fn case(
             _ => None,
         },
         Body::ForgetCustomer(_) => match reply {
+            Reply::Erased(it) if it.erased.handoffs > 0 => Some("erasure: takes a handoff"),
+            Reply::Erased(it) if it.erased.terms > 0 => Some("erasure: takes terms"),
             Reply::Erased(it) if it.erased.contacts > 0 && it.erased.claims > 0 => {
                 Some("erasure: with contacts and claims")
             }
-            Reply::Erased(it) if it.erased.handoffs > 0 => Some("erasure: takes a handoff"),
-            Reply::Erased(it) if it.erased.terms > 0 => Some("erasure: takes terms"),
             Reply::Erased(_) => Some("erasure: done"),
             _ => Some("erasure: refused under a legal hold"),
         },
@@ -283,6 +302,7 @@ pub(super) const fn repeat(body: &Body, reply: &Reply) -> Option<&'static str> {
         (Body::ClaimTarget(_) | Body::ObserveOwner(_), _) => Some("repeat: claim"),
         (Body::LockTask(_), _) => Some("repeat: lock"),
         (Body::ReleaseClaim(_), _) => Some("repeat: release"),
+        (Body::EndFact(_), _) => Some("repeat: end of a fact"),
         (Body::Handoff(_), Reply::Handoff(_)) => Some("repeat: handoff"),
         _ => None,
     }

@@ -31,6 +31,14 @@ impl ContactModel {
                 claim.new_id = row.unwrap_or(claim.new_id);
             }
             Body::LockTask(lock) => lock.new_id = row.unwrap_or(lock.new_id),
+            Body::EndFact(end) => {
+                let ended = line.events.iter().find_map(|(_, event)| match event {
+                    Event::FactEnded(ended) => Some(ended.effects.clone()),
+                    _ => None,
+                });
+                end.keys = Some(ended.unwrap_or_default());
+            }
+            Body::EndObservation(end) => end.new_id = row.unwrap_or(end.new_id),
             Body::Admit(admit) => admit.new_id = row.unwrap_or(admit.new_id),
             Body::Handoff(HandoffCommand::Create(create)) => create.id = row.unwrap_or(create.id),
             Body::SettleAdmission(settle) => {

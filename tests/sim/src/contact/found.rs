@@ -33,6 +33,15 @@ impl ContactModel {
             };
             return fine.then_some(()).ok_or_else(|| "another hold".to_owned());
         }
+        if let Body::EndFact(body) = &asked.command.body {
+            let object = key(asked.command.space, Kind::Object, body.object);
+            let mut moments = asked.since + 1..=self.records + 1;
+            let fine = moments.any(|before| match found {
+                Reply::Ties(keys) => self.books.ties.of(object, before) == keys,
+                _ => false,
+            });
+            return fine.then_some(()).ok_or_else(|| "other ties".to_owned());
+        }
         if let Body::Handoff(HandoffCommand::Close(body)) = &asked.command.body {
             return self.found_handoff(asked, body.handoff, found);
         }

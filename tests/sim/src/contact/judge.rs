@@ -21,7 +21,7 @@ use super::change::Change;
 use super::check::{self, Standing, standing};
 use super::holds::Row;
 use super::rules::{Hours, Rules, reason_days};
-use super::{claims, handoffs, locks, offers, paid, privacy, shadow};
+use super::{claims, facts, handoffs, locks, offers, paid, privacy, shadow};
 
 /// When something was decided: over the books before a record.
 #[derive(Clone, Copy, Debug)]
@@ -146,6 +146,8 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::MakeCommitment(body) => Due::OneOf(offers::make(moment, body)),
         Body::EndCommitment(body) => Due::OneOf(offers::end(moment, body)),
         Body::TurnPromise(body) => Due::OneOf(offers::promise(moment, body)),
+        Body::EndFact(body) => Due::OneOf(vec![facts::end(moment, body)]),
+        Body::EndObservation(body) => Due::OneOf(claims::end(moment, body)),
         Body::Handoff(body) => Due::OneOf(handoffs::due(moment, (command.route, source), body)),
         Body::FindClaim(_)
         | Body::Advise(_)
@@ -153,10 +155,8 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         | Body::FindHold(_)
         | Body::ReadFeed => unreachable!("they leave no record"),
         Body::NoteMessage(_)
-        | Body::EndObservation(_)
         | Body::ReadReports(_)
         | Body::FindAdmission(_)
-        | Body::EndFact(_)
         | Body::FindTies(_) => unreachable!("the workload has no such command"),
     }
 }
@@ -210,12 +210,18 @@ fn reserve(moment: &Moment<'_>, source: SourceId, body: &ReserveEffect) -> Due {
     let held = moment.books.attempt(key, moment.record);
     match standing(held, moment.now) {
         Standing::Free(attempt) => {
-            let kind = held.filter(|_| attempt > 1).map_or(kind, |held| held.kind);
+            let goes_on = held.filter(|_| attempt > 1);
+            let tie = match facts::tie(moment, body) {
+                _ if goes_on.is_some() => None,
+                Ok(tie) => tie,
+                Err(refusal) => return refused(refusal),
+            };
             let change = Change::Reserved {
                 key,
                 attempt,
                 source,
-                kind,
+                kind: goes_on.map_or(kind, |held| held.kind),
+                tied: goes_on.map_or(tie.is_some(), |held| held.tied),
             };
             let reply = EffectReply {
                 created: true,
@@ -225,6 +231,7 @@ fn reserve(moment: &Moment<'_>, source: SourceId, body: &ReserveEffect) -> Due {
                 done_at: None,
             };
             let mut changes = vec![change];
+            changes.extend(tie);
             if let Some(cap) = body
                 .draws_on
                 .as_ref()

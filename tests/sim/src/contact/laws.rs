@@ -202,6 +202,7 @@ impl ContactModel {
                     entries.any(|entry| entry.in_force(now))
                         || books.offers.is_needed(key, before, now)
                         || books.handoffs.count(key, before, now).known > 0
+                        || !books.ties.of(key, before).is_empty()
                         || claims.is_some_and(|all| all.is_needed(before, now))
                         || locks.is_some_and(|all| all.is_needed(before, now))
                 }
@@ -252,7 +253,7 @@ impl ContactModel {
                     State::Failed { .. } => EffectState::Failed,
                     State::Unknown => EffectState::UnknownOutcome,
                 };
-                (effect.attempt, effect.state) == (attempt.number, state)
+                (effect.attempt, effect.state, effect.tied) == (attempt.number, state, attempt.tied)
             });
             if !fine {
                 return violated("model", format!("{effect:?} is {stands:?} by the books"));
@@ -263,6 +264,12 @@ impl ContactModel {
             // What was erased is there until a sweep takes it, and says nothing.
             if stands != Some(handoff) && !(stands.is_none() && handoff.is_erased()) {
                 return violated("model", format!("{handoff:?} is {stands:?} by the books"));
+            }
+        }
+        if let Some(object) = entity.as_object() {
+            let ties = self.books.ties.of(key, before);
+            if object.tied() != ties {
+                return violated("model", format!("{object:?} has {ties:?} by the books"));
             }
         }
         if let Some(customer) = entity.as_customer() {

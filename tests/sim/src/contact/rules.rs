@@ -6,7 +6,7 @@ pub(super) use self::handoffs::{Handoffs, OUTCOMES};
 
 use std::fmt::Write;
 
-use interlock_domain::contact::command::{Body, Command};
+use interlock_domain::contact::command::{Body, Command, EffectKind};
 use interlock_domain::contact::handoff::command::HandoffCommand;
 use interlock_domain::contact::name::{ChannelId, IntentId, PurposeId, ReasonId};
 use interlock_domain::contact::policy::{Policy, Vault};
@@ -72,6 +72,8 @@ pub(super) struct Rules {
     /// Types of offers.
     pub(super) offers: Vec<(&'static str, Agree)>,
     pub(super) handoffs: Handoffs,
+    /// Kinds whose keys live as long as a fact.
+    facts: Vec<EffectKind>,
 }
 
 #[derive(Clone, Debug)]
@@ -185,7 +187,13 @@ impl Rules {
             caps: Cap::some(random),
             offers: OFFERS[..types].to_vec(),
             handoffs,
+            facts: facts(random),
         }
+    }
+
+    /// Do the keys of a kind live as long as the fact they name?
+    pub(super) fn of_facts(&self, kind: EffectKind) -> bool {
+        self.facts.contains(&kind)
     }
 
     /// The cap of a paid operation.
@@ -248,6 +256,10 @@ impl Rules {
                 level(body.claim.level.as_ref())
                     && owners.any(|(name, _)| *name == &*body.claim.source)
             }
+            Body::EndObservation(body) => {
+                let mut owners = self.owners.iter();
+                owners.any(|(name, _)| *name == &*body.source)
+            }
             Body::LockTask(body) => level(body.level.as_ref()),
             Body::Admit(body) => self.cap(&body.operation).is_some(),
             Body::MakeCommitment(body) => self.agrees(&body.kind).is_some(),
@@ -301,6 +313,7 @@ impl Rules {
         });
         let longest_s = self.longest_s;
         let handoffs = self.handoffs.text();
+        let facts = list(&self.facts, |kind| format!(r#""{}""#, kind.name()));
         let paid = list(&self.caps, Cap::text);
         let document = format!(
             r#"{{"purposes":{{{purposes}}},"channels":{{{channels}}},
@@ -311,7 +324,7 @@ impl Rules {
                 "paid":{{{paid}}},
                 "commitments":{{{offers}}},
                 "handoffs":{handoffs},
-                "effects":{{"paid_call_operation":"{EFFECTS_DRAW_ON}","effect_lease_s":{},"effect_key_days":{{{days}}}}}}}"#,
+                "effects":{{"paid_call_operation":"{EFFECTS_DRAW_ON}","effect_key_of_fact":[{facts}],"effect_lease_s":{},"effect_key_days":{{{days}}}}}}}"#,
             self.lease_s
         );
         let vault = Vault::from([(GATEWAY.to_owned(), vec![b'k'; 32])]);
@@ -405,6 +418,12 @@ impl Hours {
     fn times(&self) -> [String; 2] {
         [self.from, self.to].map(|minute| format!("{:02}:{:02}", minute / 60, minute % 60))
     }
+}
+
+/// Kinds whose keys may be of facts.
+fn facts(random: &mut Random) -> Vec<EffectKind> {
+    let kinds = EffectKind::ALL.into_iter();
+    kinds.filter(|_| random.chance(600)).collect()
 }
 
 /// The channels, before any is dropped.

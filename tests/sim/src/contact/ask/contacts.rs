@@ -95,13 +95,19 @@ impl Place {
 }
 
 /// A paid call draws on the space's units, by what the edge reads in the rules.
-pub(super) fn reserve(effect: EffectRef, random: &mut Random) -> ReserveEffect {
+pub(super) fn reserve(
+    effect: EffectRef,
+    rules: &Rules,
+    object: KeyHash,
+    random: &mut Random,
+) -> ReserveEffect {
     let paid = effect.kind == EffectKind::PaidCall;
     ReserveEffect {
         effect,
         cost_units: if paid { random.pick(&[1, 1, 2, 5]) } else { 0 },
         draws_on: paid.then(|| Text::from(EFFECTS_DRAW_ON)),
-        fact: None,
+        // The edge keeps a fact for the kinds that the rules list.
+        fact: (rules.of_facts(effect.kind) && random.chance(900)).then_some(object),
     }
 }
 

@@ -3,7 +3,7 @@
 
 use interlock_domain::contact::claim::{ClaimKind, ClaimVia};
 use interlock_domain::contact::command::{
-    Body, ClaimPlace, ClaimTarget, LockTask, ObserveOwner, ReleaseClaim, Route,
+    Body, ClaimPlace, ClaimTarget, EndObservation, LockTask, ObserveOwner, ReleaseClaim, Route,
 };
 use interlock_domain::contact::directory::Target;
 use interlock_domain::contact::handoff::command::HandoffCommand;
@@ -74,6 +74,7 @@ impl Ids {
             Body::ClaimTarget(claim) | Body::ObserveOwner(ObserveOwner { claim, .. }) => {
                 &mut claim.new_id
             }
+            Body::EndObservation(end) => &mut end.new_id,
             Body::LockTask(lock) => &mut lock.new_id,
             Body::Admit(admit) => &mut admit.new_id,
             Body::ForgetCustomer(forget) => &mut forget.new_id,
@@ -150,6 +151,34 @@ pub(super) fn observe(
             via: ClaimVia::Worker,
         }),
     )
+}
+
+/// A mapped event begins or ends what its source says.
+pub(super) fn map(
+    ids: &mut Ids,
+    rules: &Rules,
+    about: (Target, Timestamp),
+    random: &mut Random,
+) -> (Route, Body) {
+    let (_, body) = observe(ids, rules, about, random);
+    let Body::ObserveOwner(mut begins) = body else {
+        unreachable!("an observation is one");
+    };
+    if random.chance(450) {
+        let body = EndObservation {
+            target: begins.claim.target,
+            source: begins.claim.source,
+            observed_at: begins.observed_at,
+            new_id: NO_ID,
+        };
+        return (Route::Batch, Body::EndObservation(body));
+    }
+    begins.via = ClaimVia::Mapping;
+    begins.claim.kind = ClaimKind::Owner;
+    begins.claim.intents.clear();
+    let level = level(rules, random);
+    begins.claim.level = level.or_else(|| rules.levels.last().map(|name| Text::from(*name)));
+    (Route::Batch, Body::ObserveOwner(begins))
 }
 
 /// A task somebody takes.

@@ -48,23 +48,26 @@ impl Holds {
 
     /// One of a few things; a hold that is known is released more often than another is placed.
     pub(super) fn ask(
-        &self,
+        &mut self,
         (customer, object): (KeyHash, KeyHash),
         rows: &BTreeMap<Text, KeyHash>,
         handoffs: &Handoffs,
         random: &mut Random,
     ) -> (Route, Body) {
-        match random.weighted(&[6, 2, 5, 4]) {
+        // As the edge has it: it reads, and erases at once.
+        if let Some(last) = self.last.take_if(|_| random.chance(300)) {
+            let body = self.forget(last, rows, random);
+            return (Route::Forget, Body::ForgetCustomer(body));
+        }
+        match random.weighted(&[3, 2, 4, 2]) {
             0 => {
-                // Mostly as the edge has it: it reads, and erases at once.
-                let last = self.last.filter(|_| random.chance(700));
-                let body = self.forget(last.unwrap_or(customer), rows, random);
+                let body = self.forget(customer, rows, random);
                 (Route::Forget, Body::ForgetCustomer(body))
             }
             1 => {
                 let target = match random.below(5) {
                     0 => HoldTarget::Conversation(object),
-                    1 => HoldTarget::Object(object),
+                    1 | 2 => HoldTarget::Object(object),
                     _ => HoldTarget::Customer(customer),
                 };
                 let body = PlaceHold {
