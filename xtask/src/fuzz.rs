@@ -27,7 +27,7 @@ const ALLOCATION_MIB_MAX: u32 = 4;
 const PATIENCE_S: u32 = 10;
 /// Files of one target in the repository, and the bytes of one that a run may add.
 const KEPT_FILES_MAX: usize = 24;
-const KEPT_BYTES_MAX: usize = 4_096;
+const KEPT_BYTES_MAX: usize = 1_024;
 /// How often a run tells where it is.
 const PROGRESS: Duration = Duration::from_secs(15);
 
@@ -88,7 +88,9 @@ fn run_all(targets: &BTreeSet<String>, bound: Duration, keep: bool) -> Outcome {
     setup::fuzz_tool()?;
     let place = Place::new()?;
     let start = Instant::now();
-    shell::run(&mut place.fuzz("build", &[]))?;
+    let one = targets.iter().filter(|_| targets.len() == 1);
+    let one: Vec<&str> = one.map(String::as_str).collect();
+    shell::run(&mut place.fuzz("build", &one))?;
     eprintln!("fuzz: built in {}", took(start.elapsed()));
     let mut rows = Vec::new();
     for target in targets {
@@ -212,7 +214,7 @@ impl Place {
         Ok(figures)
     }
 
-    /// Adds to the committed corpus what reaches more than it does, the smallest first.
+    /// Adds to the committed corpus what reaches most beyond it, as far as there is room.
     fn keep(&self, target: &str) -> Outcome {
         let committed = self.corpus.join(target);
         let failed = |error: std::io::Error| format!("{}: {error}", committed.display());
@@ -230,11 +232,14 @@ impl Place {
         shell::read(&mut merge)?;
         let mut fresh = Vec::new();
         for name in names(&merged)?.difference(&known) {
-            let bytes = fs::read(merged.join(name)).map_err(failed)?;
+            let path = merged.join(name);
+            let written = fs::metadata(&path).and_then(|about| about.modified());
+            let bytes = fs::read(&path).map_err(failed)?;
             if bytes.len() <= KEPT_BYTES_MAX {
-                fresh.push((bytes.len(), name.clone(), bytes));
+                fresh.push((written.map_err(failed)?, name.clone(), bytes));
             }
         }
+        // A merge writes first what adds most to those before it.
         fresh.sort_unstable();
         fresh.truncate(KEPT_FILES_MAX.saturating_sub(known.len()));
         for (_, name, bytes) in &fresh {
