@@ -60,6 +60,7 @@ struct Survivor {
 
 /// Runs the files until the bound.
 pub(super) fn run(only: Option<&str>, bound: Duration) -> Outcome {
+    setup::run()?;
     setup::mutants_tool()?;
     let survivors = survivors(&shell::root())?;
     let all = FILES.map(|name| format!("domain/src/contact/{name}.rs"));
@@ -111,6 +112,10 @@ fn judge(file: &str, survivors: &Survivors, again: bool) -> Outcome<Vec<String>>
         mutants.arg("--output").arg(&out).args(["--", "--lib"]);
         mutants.env("CARGO_TARGET_DIR", work.join("build"));
         mutants.env("CARGO_PROFILE_DEV_DEBUG", "0");
+        // What is judged is a copy without a work folder of its own.
+        if std::env::var_os("INTERLOCK_VECTORS").is_none() {
+            mutants.env("INTERLOCK_VECTORS", shell::work_folder().join("vectors"));
+        }
         let status = mutants.status().map_err(failed)?;
         // 2: some survived, 3: some did not end; what else there is, is no judgement.
         if !matches!(status.code(), Some(0 | 2 | 3)) {
