@@ -151,6 +151,7 @@ impl Place {
         let mut command = shell::command("rustup", ["run", "nightly", "cargo", "fuzz", verb]);
         command.args(["--fuzz-dir", PROGRAMS, "--target-dir"]);
         command.arg(self.work.join("build")).args(words);
+        shell::forget_task(&mut command);
         // Cargo sets these for this task, and they are of another toolchain.
         for name in ["RUSTUP_TOOLCHAIN", "RUSTC", "RUSTDOC", "CARGO_TARGET_DIR"] {
             command.env_remove(name);

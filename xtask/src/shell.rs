@@ -57,14 +57,19 @@ where
 {
     let program = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = command(program, arguments);
-    // What cargo sets for this task would change the fingerprint of what the command builds.
+    forget_task(&mut command);
+    command
+}
+
+/// Takes from a command what cargo sets for this task: it would change the fingerprint of what the
+/// command builds.
+pub(crate) fn forget_task(command: &mut Command) {
     for (name, _) in std::env::vars_os() {
         let text = name.to_string_lossy();
         if text.starts_with("CARGO_PKG_") || text.starts_with("CARGO_MANIFEST_") {
             command.env_remove(&name);
         }
     }
-    command
 }
 
 /// The command as one would type it.
