@@ -9,7 +9,7 @@
 //! that live as long as a fact (`facts`)
 //! and everything else (`judge`), the changes of a record (`change`), the model that brings them together
 //! (`model`), what must hold at each record and at rest (`laws`), how it explains an answer (`explain`), a
-//! read (`reads`), a look-up (`found`) and a repeat (`first`), and which cases a run has seen (`coverage`).
+//! read (`reads`) and advice (`advice`), a look-up (`found`) and a repeat (`first`), and which cases a run has seen (`coverage`).
 
 #![allow(
     clippy::wildcard_enum_match_arm,
@@ -17,6 +17,7 @@
     reason = "the model knows the part of the product it asks for; the rest may grow beside it"
 )]
 
+mod advice;
 mod ask;
 mod books;
 mod budget;

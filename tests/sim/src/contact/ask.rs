@@ -8,6 +8,7 @@ mod handoffs;
 mod own;
 mod paid;
 mod privacy;
+mod reads;
 
 use std::collections::BTreeMap;
 
@@ -72,6 +73,8 @@ pub(super) struct Clients {
     privacy: u64,
     /// Chance of something about a handoff, in a thousand.
     handoffs: u64,
+    /// Chance of a read or a note, in a thousand.
+    reads: u64,
 }
 
 /// How attempts end; failed ones go on, so they are the more.
@@ -124,6 +127,7 @@ impl Clients {
                 0
             },
             handoffs: random.pick(&[0, 20, 100, 300]),
+            reads: random.pick(&[0, 10, 60]),
         }
     }
 
@@ -199,6 +203,7 @@ impl Clients {
     ) -> Command {
         let (bodies, keyed, hot) = (self.bodies, self.keyed, self.hot);
         let (paid, privacy, handoffs) = (self.paid, self.privacy, self.handoffs);
+        let reads = self.reads;
         let place = self
             .places
             .get_mut(&space)
@@ -221,13 +226,11 @@ impl Clients {
                 .holds
                 .ask((customer, object), rows, &place.handoffs, random)
         } else if random.chance(handoffs) {
-            let about = handoffs::About {
-                customer: random.pick(&place.customers),
-                object: place.object(hot, random),
-                effect: random.pick(&place.effects),
-                now,
-            };
+            let about = place.about(hot, now, random);
             place.handoffs.ask(rules, about, random)
+        } else if random.chance(reads) {
+            let about = place.about(hot, now, random);
+            reads::ask(rules, about, random)
         } else {
             place.body(random.weighted(&bodies), rules, now, hot, random)
         };
@@ -415,6 +418,15 @@ impl Place {
         }
     }
 
+    fn about(&self, hot: u64, now: Timestamp, random: &mut Random) -> handoffs::About {
+        handoffs::About {
+            customer: random.pick(&self.customers),
+            object: self.object(hot, random),
+            effect: random.pick(&self.effects),
+            now,
+        }
+    }
+
     fn target(&self, customer: KeyHash, hot: u64, random: &mut Random) -> Target {
         if random.chance(500) {
             return Target::Customer(customer);
@@ -435,6 +447,8 @@ const fn is_read(body: &Body) -> bool {
     matches!(
         body,
         Body::Show(_)
+            | Body::Advise(_)
+            | Body::ReadReports(_)
             | Body::Handoff(
                 HandoffCommand::Read(_)
                     | HandoffCommand::ListEffects(_)

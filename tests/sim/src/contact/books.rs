@@ -116,6 +116,8 @@ pub(super) struct Books {
     pub(super) handoffs: Handoffs,
     /// Keys that live as long as an object.
     pub(super) ties: Ties,
+    /// Which records changed an entity, and when.
+    touched: BTreeMap<EntityKey, Vec<(u64, Timestamp)>>,
 }
 
 impl Entry {
@@ -301,6 +303,26 @@ impl Books {
             }
             _ => self.offers.enter(record, key, event),
         }
+    }
+
+    /// A record changes an entity at a moment.
+    pub(super) fn touch(&mut self, record: u64, key: EntityKey, at: Timestamp) {
+        self.touched.entry(key).or_default().push((record, at));
+    }
+
+    /// The records before which an entity stood differently since a record, and since when it did.
+    pub(super) fn moments(
+        &self,
+        key: EntityKey,
+        since: u64,
+    ) -> impl Iterator<Item = (u64, Timestamp)> {
+        let touched = self.touched.get(&key).map_or(&[][..], Vec::as_slice);
+        let later = touched.partition_point(|line| line.0 <= since);
+        let first = touched[..later].last();
+        let first = first.map_or(Timestamp(0), |line| line.1);
+        let later = touched[later..].iter();
+        let later = later.map(|(record, at)| (record + 1, *at));
+        std::iter::once((since + 1, first)).chain(later)
     }
 
     /// The last erasure of a customer before a record; 0 without one.

@@ -2,7 +2,7 @@
 
 use interlock_domain::contact::claim::Claim;
 use interlock_domain::contact::command::{Check, Direction};
-use interlock_domain::contact::name::{AgentId, ChannelId, PurposeId, SourceId, TaskId};
+use interlock_domain::contact::name::{AgentId, ChannelId, IntentId, PurposeId, SourceId, TaskId};
 use interlock_domain::contact::reason::{Reason, Verdict};
 use interlock_domain::contact::reply::{
     BudgetView, ChannelView, CheckReply, EffectView, EffectViewState, OwnerView,
@@ -370,6 +370,17 @@ fn budgets(moment: &Moment<'_>, check: &Check) -> Vec<BudgetView> {
     let Some(customer) = check.customer else {
         return Vec::new();
     };
+    let intent = |id| (id == check.purpose).then_some(check.intent);
+    budgets_of(moment, customer, moment.record + 1, intent)
+}
+
+/// What is left of every budget of a customer before a record, of an intent's share where one is named.
+pub(super) fn budgets_of(
+    moment: &Moment<'_>,
+    customer: KeyHash,
+    before: u64,
+    intent: impl Fn(PurposeId) -> Option<IntentId>,
+) -> Vec<BudgetView> {
     let key: EntityKey = moment.key(Kind::Customer, customer);
     let Rules { purposes, .. } = moment.rules;
     let mut views = Vec::new();
@@ -378,9 +389,8 @@ fn budgets(moment: &Moment<'_>, check: &Check) -> Vec<BudgetView> {
             continue;
         };
         let id = PurposeId::of(purpose.name);
-        let intent = (id == check.purpose).then_some(check.intent);
-        let contacts = moment.books.contacts(key, moment.record + 1);
-        let left = left(budget, id, intent, contacts, moment.now);
+        let contacts = moment.books.contacts(key, before);
+        let left = left(budget, id, intent(id), contacts, moment.now);
         let shown = left.remaining == 0 || left.paced;
         views.push(BudgetView {
             purpose: id,

@@ -2,9 +2,9 @@
 //!
 //! A case that is never seen is a rule that nothing tests; `tests/sim/tests/runs.rs` asks for each
 //! of [`CASES`]. Counted and left out of them is what only longer runs come to: a claim renewed for
-//! so long that it gets another id, more open promises than a customer may have, and a lift of what
-//! people added. In
-//! `coverage/`: offers, promises, people and others (`dealings`).
+//! so long that it gets another id, a fact whose end frees some keys and keeps others, more open
+//! promises than a customer may have, and a lift of what people added. In `coverage/`: offers,
+//! promises, people and others (`dealings`), handoffs (`handoffs`), facts and mapped events (`facts`).
 
 mod dealings;
 mod facts;
@@ -24,7 +24,7 @@ use interlock_domain::contact::reply::{CheckReply, OwnerView, Reply};
 use interlock_domain::key::EntityKey;
 
 /// The cases that a few short runs must see together.
-pub const CASES: [&str; 115] = [
+pub const CASES: [&str; 120] = [
     "check: allowed, no owner",
     "check: allowed to the owner",
     "check: allowed by the owner's intents",
@@ -131,7 +131,6 @@ pub const CASES: [&str; 115] = [
     "fact: ended without keys",
     "fact: frees keys",
     "fact: keeps keys",
-    "fact: frees and keeps keys",
     "fact: under a legal hold",
     "mapped: begins",
     "mapped: in place",
@@ -140,6 +139,12 @@ pub const CASES: [&str; 115] = [
     "mapped: an end too old",
     "mapped: an end before its beginning",
     "repeat: end of a fact",
+    "advice: a customer",
+    "advice: an object",
+    "reports: none",
+    "reports: a page",
+    "reports: the last page",
+    "message: noted",
 ];
 
 /// The case of an answer that a record explains.
@@ -174,6 +179,7 @@ pub(super) fn case(
         Body::ObserveOwner(body) if body.via == ClaimVia::Mapping => Some(facts::mapped(events)),
         Body::EndObservation(_) => Some(facts::ended(events)),
         Body::EndFact(_) => facts::end(reply),
+        Body::NoteMessage(_) => Some("message: noted"),
         Body::ReserveEffect(body) if body.fact.is_some() => facts::tied(events, note),
         Body::ObserveOwner(_) => Some(match (accepts(events), fresh) {
             (false, _) => "observation: ignored",

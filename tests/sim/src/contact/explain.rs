@@ -4,12 +4,12 @@
 use std::ops::RangeInclusive;
 
 use interlock_domain::contact::command::{
-    Body, ClaimPlace, Command, DeclareContactMade, Direction, ObserveMessage, Route,
+    Body, ClaimPlace, Command, DeclareContactMade, Direction, NoteMessage, ObserveMessage, Route,
 };
 use interlock_domain::contact::directory::row_key;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::key;
-use interlock_domain::contact::note::{Mark, Noted};
+use interlock_domain::contact::note::{Mark, MessageNoted, Noted};
 use interlock_domain::contact::reason::{Reason, Verdict};
 use interlock_domain::contact::receipt::Receipt;
 use interlock_domain::contact::reply::{CheckReply, DeclareReply, Reply};
@@ -359,6 +359,11 @@ fn noted_and_done(
         .events
         .iter()
         .partition(|(_, event)| matches!(event, Event::ReceiptKept(_)));
+    if let Body::NoteMessage(message) = &command.body
+        && !is_noted_as_sent(message, line)
+    {
+        return Err("its note is of another message".to_owned());
+    }
     if let Body::ObserveMessage(message) = &command.body {
         if !is_noted(message, line) {
             return Err("its note is of another message".to_owned());
@@ -383,6 +388,25 @@ fn is_noted(message: &ObserveMessage, line: &Line) -> bool {
     let occurred_at = message.occurred_at.min(line.time);
     note.channel == Some(message.channel)
         && (noted.customer, noted.occurred_at) == (message.customer, occurred_at)
+}
+
+/// Is the record's note of this message, in all its parts?
+fn is_noted_as_sent(message: &NoteMessage, line: &Line) -> bool {
+    let Some(note) = &line.note else {
+        return false;
+    };
+    let due = MessageNoted {
+        customer: message.customer,
+        occurred_at: message.occurred_at.min(line.time),
+        agent: Some(message.agent),
+        name: message.name.clone(),
+        intent: message.intent,
+        jti: message.jti,
+        template: message.template,
+    };
+    note.mark == Some(Mark::Message(Box::new(due)))
+        && (note.channel, note.purpose) == (message.channel, message.purpose)
+        && note.direction == Some(Direction::Outbound)
 }
 
 /// Are these changes the record's, all and no other?

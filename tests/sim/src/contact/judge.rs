@@ -149,15 +149,15 @@ pub(super) fn due(moment: &Moment<'_>, command: &Command) -> Due {
         Body::EndFact(body) => Due::OneOf(vec![facts::end(moment, body)]),
         Body::EndObservation(body) => Due::OneOf(claims::end(moment, body)),
         Body::Handoff(body) => Due::OneOf(handoffs::due(moment, (command.route, source), body)),
+        Body::NoteMessage(_) => Due::Plain(Reply::Observed, Noted::Accepted, Vec::new()),
         Body::FindClaim(_)
         | Body::Advise(_)
         | Body::Show(_)
         | Body::FindHold(_)
-        | Body::ReadFeed => unreachable!("they leave no record"),
-        Body::NoteMessage(_)
         | Body::ReadReports(_)
         | Body::FindAdmission(_)
-        | Body::FindTies(_) => unreachable!("the workload has no such command"),
+        | Body::FindTies(_)
+        | Body::ReadFeed => unreachable!("they leave no record"),
     }
 }
 

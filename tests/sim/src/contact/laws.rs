@@ -176,8 +176,10 @@ impl ContactModel {
             if alive {
                 return violated("model", format!("a sweep forgot {key:?}: {record:?}"));
             }
-            if key.kind == Kind::Customer {
-                self.books.handoffs.gone(record.number, key);
+            match key.kind {
+                Kind::Customer => self.books.handoffs.gone(record.number, key),
+                Kind::Reports => self.books.runs.gone(record.number, key.space),
+                _ => {}
             }
         }
         Ok(())
@@ -217,7 +219,8 @@ impl ContactModel {
                     let handoff = books.handoffs.of_id(key, before);
                     handoff.is_some_and(|it| !handoffs::may_be_forgotten(it, now))
                 }
-                Kind::SpaceBudget | Kind::Reports => false,
+                Kind::Reports => books.runs.is_needed(key.space, now),
+                Kind::SpaceBudget => false,
             }
     }
 

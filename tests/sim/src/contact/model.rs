@@ -115,6 +115,7 @@ impl Model<Contact> for ContactModel {
         }
         for (key, event) in &events {
             self.books.enter(record.number, *key, event);
+            self.books.touch(record.number, *key, record.time);
             self.tell(record.space, *key, event);
         }
         if let Some(note) = &record.note

@@ -2,6 +2,7 @@
 //! the question. Which moment is open, and so is the time of it, up to the latest there was.
 
 use interlock_domain::contact::command::{Body, ClaimPlace, Show};
+use interlock_domain::contact::directory::Target;
 use interlock_domain::contact::handoff::command::HandoffCommand;
 use interlock_domain::contact::handoff::{Handoff, HandoffStatus, handoff_key};
 use interlock_domain::contact::key;
@@ -30,6 +31,32 @@ impl ContactModel {
                     Some("show: an entity").filter(|_| matches!(reply, Reply::Shown(Some(_)))),
                 );
                 shown
+            }
+            Body::Advise(body) => {
+                let fine = match reply {
+                    Reply::Advice(reply) => self.may_advise(asked, *body, reply),
+                    _ => false,
+                };
+                self.saw(Some(match body.target {
+                    Target::Object(_) => "advice: an object",
+                    Target::Customer(_) | Target::Space(_) => "advice: a customer",
+                }));
+                fine
+            }
+            Body::ReadReports(body) => {
+                let space = asked.command.space;
+                let mut moments = asked.since + 1..=self.records + 1;
+                let Reply::Runs(page) = reply else {
+                    return Some(Err("it is no page".to_owned()));
+                };
+                let runs = &self.books.runs;
+                let fine = moments.any(|before| runs.page(space, *body, before) == **page);
+                self.saw(Some(match page.runs.len() {
+                    0 => "reports: none",
+                    _ if page.next.is_some() => "reports: a page",
+                    _ => "reports: the last page",
+                }));
+                fine
             }
             _ => return None,
         };

@@ -5,23 +5,29 @@
 
 use std::collections::BTreeMap;
 
-use interlock_domain::contact::command::{EndReport, RequestReport};
+use interlock_domain::contact::command::{EndReport, ReadReports, RequestReport};
 use interlock_domain::contact::event::{Event, RunEnded, RunRequested};
 use interlock_domain::contact::note::Noted;
-use interlock_domain::contact::reply::{Reply, RunAsked};
-use interlock_domain::contact::reports::reports_key;
+use interlock_domain::contact::reply::{Reply, RunAsked, RunsPage};
+use interlock_domain::contact::reports::{self, KEPT_S, RUNS_KEPT, RunState, reports_key};
 use interlock_domain::ids::Id;
 use interlock_domain::key::SpaceId;
+use interlock_domain::time::Timestamp;
 
 use super::change::Change;
 use super::judge::{Due, Moment};
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Run {
     record: u64,
     asked: RunRequested,
     /// The record that ended it.
     ended: u64,
+    outcome: Option<RunEnded>,
+    /// Its place among those of the space.
+    number: u32,
+    /// The record that forgot it with all others.
+    gone: u64,
 }
 
 /// See the module.
@@ -32,19 +38,54 @@ impl Runs {
     pub(super) fn enter(&mut self, record: u64, space: SpaceId, event: &Event) {
         let list = self.0.entry(space).or_default();
         match event {
-            Event::RunRequested(asked) => list.push(Run {
-                record,
-                asked: *asked,
-                ended: u64::MAX,
-            }),
+            Event::RunRequested(asked) => {
+                let kept = list.iter().filter(|run| run.gone == u64::MAX).count();
+                list.push(Run {
+                    record,
+                    asked: *asked,
+                    ended: u64::MAX,
+                    outcome: None,
+                    number: u32::try_from(kept + 1).unwrap_or(u32::MAX),
+                    gone: u64::MAX,
+                });
+            }
             Event::RunEnded(ended) => {
                 let run = list.iter_mut().find(|run| run.asked.id == ended.id);
                 if let Some(run) = run {
                     run.ended = run.ended.min(record);
+                    run.outcome.get_or_insert_with(|| (**ended).clone());
                 }
             }
             _ => {}
         }
+    }
+
+    /// All runs of a space are forgotten.
+    pub(super) fn gone(&mut self, record: u64, space: SpaceId) {
+        for run in self.0.get_mut(&space).into_iter().flatten() {
+            run.gone = run.gone.min(record);
+        }
+    }
+
+    /// Is a run under way, or the newest not old enough to be forgotten?
+    pub(super) fn is_needed(&self, space: SpaceId, now: Timestamp) -> bool {
+        let newest = self.of(space).last();
+        newest.is_some_and(|run| {
+            run.gone == u64::MAX && (run.ended == u64::MAX || now < run.asked.at.plus_s(KEPT_S))
+        })
+    }
+
+    /// A page of the runs before a record, the newest first.
+    pub(super) fn page(&self, space: SpaceId, body: ReadReports, before: u64) -> RunsPage {
+        let all = self.of(space).iter().rev();
+        let known = all.filter(|run| run.record < before && run.gone >= before);
+        let asked = |run: &&Run| body.before.is_none_or(|number| run.number < number);
+        let mut runs: Vec<&Run> = known.take(RUNS_KEPT).filter(asked).collect();
+        let more = runs.len() > body.limit;
+        runs.truncate(body.limit);
+        let next = runs.last().map(|run| run.number).filter(|_| more);
+        let runs = runs.into_iter().map(|run| run.shown(before)).collect();
+        RunsPage { runs, next }
     }
 
     fn of(&self, space: SpaceId) -> &[Run] {
@@ -70,6 +111,24 @@ impl Runs {
     pub(super) fn was_over(&self, space: SpaceId, id: Id, before: u64) -> bool {
         let run = self.of_id(space, id, before);
         run.is_none_or(|run| run.ended < before)
+    }
+}
+
+impl Run {
+    /// As it stood before a record.
+    fn shown(&self, before: u64) -> reports::Run {
+        let ended = self.outcome.as_ref().filter(|_| self.ended < before);
+        reports::Run {
+            number: self.number,
+            id: self.asked.id,
+            days: self.asked.days,
+            requested_at: self.asked.at,
+            state: match ended.map(|ended| (ended.at, ended.summary.clone())) {
+                None => RunState::Pending,
+                Some((at, Some(summary))) => RunState::Done { at, summary },
+                Some((at, None)) => RunState::Failed { at },
+            },
+        }
     }
 }
 

@@ -127,7 +127,7 @@ pub(super) fn observe(
     (Route::Batch, Body::ObserveMessage(body))
 }
 
-fn purpose(rules: &Rules, random: &mut Random) -> PurposeId {
+pub(super) fn purpose(rules: &Rules, random: &mut Random) -> PurposeId {
     PurposeId::of(rules.purposes[random.index(rules.purposes.len())].name)
 }
 
