@@ -201,9 +201,8 @@ impl Clients {
         now: Timestamp,
         random: &mut Random,
     ) -> Command {
-        let (bodies, keyed, hot) = (self.bodies, self.keyed, self.hot);
+        let (bodies, keyed, hot, reads) = (self.bodies, self.keyed, self.hot, self.reads);
         let (paid, privacy, handoffs) = (self.paid, self.privacy, self.handoffs);
-        let reads = self.reads;
         let place = self
             .places
             .get_mut(&space)
@@ -385,13 +384,7 @@ impl Place {
             13 => self.offers.end(customer, random),
             14 => dealings::promise((customer, now), random),
             15 => dealings::read_feed(),
-            16 => {
-                let object = self.object(hot, random);
-                (
-                    Route::EndFact,
-                    Body::EndFact(EndFact { object, keys: None }),
-                )
-            }
+            16 => self.end_fact(hot, random),
             _ => {
                 let target = self.target(customer, hot, random);
                 own::map(&mut self.ids, rules, (target, now), random)
@@ -416,6 +409,12 @@ impl Place {
             10 => own::lock(rules, object, random),
             _ => own::release(&self.ids, random),
         }
+    }
+
+    fn end_fact(&self, hot: u64, random: &mut Random) -> (Route, Body) {
+        let object = self.object(hot, random);
+        let body = EndFact { object, keys: None };
+        (Route::EndFact, Body::EndFact(body))
     }
 
     fn about(&self, hot: u64, now: Timestamp, random: &mut Random) -> handoffs::About {

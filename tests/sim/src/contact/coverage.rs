@@ -200,15 +200,7 @@ pub(super) fn case(
             Reply::Exhausted { .. } => Some("effect: exhausted"),
             _ => None,
         },
-        Body::ForgetCustomer(_) => match reply {
-            Reply::Erased(it) if it.erased.handoffs > 0 => Some("erasure: takes a handoff"),
-            Reply::Erased(it) if it.erased.terms > 0 => Some("erasure: takes terms"),
-            Reply::Erased(it) if it.erased.contacts > 0 && it.erased.claims > 0 => {
-                Some("erasure: with contacts and claims")
-            }
-            Reply::Erased(_) => Some("erasure: done"),
-            _ => Some("erasure: refused under a legal hold"),
-        },
+        Body::ForgetCustomer(_) => Some(of_erasure(reply)),
         Body::PlaceHold(_) if holds(events) => Some("legal hold: keeps a handoff"),
         Body::PlaceHold(_) => Some("legal hold: placed"),
         Body::ReleaseHold(_) if events.is_empty() => Some("legal hold: released already"),
@@ -245,6 +237,18 @@ fn of_settlement(reply: &Reply, events: &[(EntityKey, Event)]) -> Option<&'stati
         },
         Reply::Refused(_) => Some("admission: settled otherwise"),
         _ => None,
+    }
+}
+
+fn of_erasure(reply: &Reply) -> &'static str {
+    match reply {
+        Reply::Erased(it) if it.erased.handoffs > 0 => "erasure: takes a handoff",
+        Reply::Erased(it) if it.erased.terms > 0 => "erasure: takes terms",
+        Reply::Erased(it) if it.erased.contacts > 0 && it.erased.claims > 0 => {
+            "erasure: with contacts and claims"
+        }
+        Reply::Erased(_) => "erasure: done",
+        _ => "erasure: refused under a legal hold",
     }
 }
 

@@ -166,10 +166,7 @@ impl Rules {
         if random.chance(150) {
             levels.pop();
         }
-        let sources = if random.chance(150) { 1 } else { 2 };
-        let owners = OWNERSHIP_SOURCES[..sources].iter();
-        let owners = owners.map(|&name| (name, random.pick(&[2, 20, 3_600])));
-        let owners = owners.collect();
+        let owners = owners(random);
         let longest_s = random.pick(&[3, 60, 86_400, 86_400]);
         let types = if random.chance(150) { 3 } else { 4 };
         let purpose_names: Vec<_> = purposes.iter().map(|purpose| purpose.name).collect();
@@ -418,6 +415,14 @@ impl Hours {
     fn times(&self) -> [String; 2] {
         [self.from, self.to].map(|minute| format!("{:02}:{:02}", minute / 60, minute % 60))
     }
+}
+
+/// Ownership sources; the last may be missing.
+fn owners(random: &mut Random) -> Vec<(&'static str, i64)> {
+    let sources = if random.chance(150) { 1 } else { 2 };
+    let owners = OWNERSHIP_SOURCES[..sources].iter();
+    let owners = owners.map(|&name| (name, random.pick(&[2, 20, 3_600])));
+    owners.collect()
 }
 
 /// Kinds whose keys may be of facts.
