@@ -9,6 +9,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
+use interlock_storage::{Commit, Log, SledLog, SledOptions};
 use serde_json::{Value, json};
 
 use crate::harness::{Server, Setup, until};
@@ -253,10 +254,23 @@ fn what_cannot_be_imported_is_refused_whole() {
 
 /// A log of which much is gone: the engine keeps its bytes until it is written anew.
 fn bloated() -> (Setup, u64) {
+    const VALUES: u8 = 24;
     let server = setup().start();
     filled(&server, 20);
     let setup = server.setup();
     assert_eq!(server.terminate().code, Some(0));
+    let dir = setup.data().path().join("log");
+    let log = SledLog::open(&dir, &SledOptions::default()).expect("it opens");
+    let write = |number: u8, value: Option<Vec<u8>>| {
+        let commit = Commit {
+            meta: vec![(vec![b'~', number], value)],
+            ..Commit::default()
+        };
+        log.commit(&commit).expect("it is in order");
+    };
+    (0..VALUES).for_each(|number| write(number, Some(vec![number; 512 << 10])));
+    (0..VALUES).for_each(|number| write(number, None));
+    drop(log);
     let bytes = facts(&setup, &["verify"])["log_bytes"].as_u64();
     (setup, bytes.expect("a number"))
 }
