@@ -20,7 +20,7 @@ use interlock_wire::read;
 use interlock_wire::value::Uuid;
 
 use crate::contact::keyed::{Request, Wanted};
-use crate::contact::{ask, command, identity, offers, ownership, refused};
+use crate::contact::{ask, command, identity, offers, ownership, refused, sought};
 use crate::decider::Decider;
 use crate::extract;
 use crate::problem::Failure;
@@ -107,8 +107,17 @@ async fn rows<D: Decider>(
     let named = offers
         .iter()
         .map(|offer| (offer.id.clone(), offers::row(secret, &offer.id)));
+    let mut named: Vec<(Text, KeyHash)> = named.collect();
     let handoffs = known.map_or(&[][..], Customer::handoffs).iter();
-    Ok((named.collect(), handoffs.map(|known| known.id).collect()))
+    let handoffs = handoffs.map(|known| known.id).collect();
+    // A customer forgets offers that ended; their rows keep the terms with the ids.
+    let space = opened.caller.space.id;
+    for row in sought::terms(state, opened.started, space, customer).await? {
+        if named.iter().all(|(_, known)| *known != row) {
+            named.push((Text::from(""), row));
+        }
+    }
+    Ok((named, handoffs))
 }
 
 /// What an erasure took.

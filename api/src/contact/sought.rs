@@ -1,5 +1,5 @@
-//! Looking at all entities for a request: the handoffs of a customer or a conversation, and effects
-//! whose outcome nobody knows.
+//! Looking at all entities for a request: the handoffs of a customer or a conversation, the offers of a
+//! customer that it has forgotten, and effects whose outcome nobody knows.
 //!
 //! Here: the walk, and the turn for it: shards queue few walks, so a request waits for its own within
 //! its deadline instead of being refused. A walk that was begun keeps its turn until it ends, also when
@@ -9,10 +9,11 @@
 use std::sync::Arc;
 
 use actix_web::rt;
+use interlock_domain::contact::directory::Target;
 use interlock_domain::contact::entity::ContactEntity;
 use interlock_domain::contact::handoff::Handoff;
 use interlock_domain::ids::Id;
-use interlock_domain::key::{EntityKey, SpaceId};
+use interlock_domain::key::{EntityKey, KeyHash, SpaceId};
 use interlock_domain::time::Timestamp;
 use interlock_wire::problem::Code;
 
@@ -24,6 +25,9 @@ use crate::stopwatch::Stopwatch;
 
 /// How many handoffs one hold is about; those with the smallest ids, which are the oldest.
 const HANDOFFS_MAX: usize = 4_096;
+
+/// How many forgotten offers one erasure is about; another one takes the next.
+const OFFERS_MAX: usize = 4_096;
 
 /// The ids of a space's handoffs that are `wanted`.
 ///
@@ -39,7 +43,30 @@ pub(crate) async fn handoffs<D: Decider>(
         let handoff = entity.as_handoff().filter(|_| key.space == space)?;
         wanted(handoff).then_some(Id(key.hash.0))
     };
-    let scanned = all(state, started, HANDOFFS_MAX, pick).await?;
+    whole(state, all(state, started, HANDOFFS_MAX, pick).await?)
+}
+
+/// The rows of a customer's offers that still have terms, also of offers that the customer knows no
+/// more.
+///
+/// # Errors
+/// As [`handoffs`].
+pub(crate) async fn terms<D: Decider>(
+    state: &AppState<D>,
+    started: Stopwatch,
+    space: SpaceId,
+    customer: KeyHash,
+) -> Result<Vec<KeyHash>, Failure> {
+    let pick = move |key: &EntityKey, entity: &ContactEntity, _| {
+        let row = entity.as_directory().filter(|_| key.space == space)?;
+        let is_theirs = row.target == Target::Customer(customer);
+        (is_theirs && row.terms.is_some()).then_some(key.hash)
+    };
+    whole(state, all(state, started, OFFERS_MAX, pick).await?)
+}
+
+/// What was found, if nothing was away.
+fn whole<D, T>(state: &AppState<D>, scanned: Scanned<T>) -> Result<Vec<T>, Failure> {
     if scanned.left_out > 0 {
         return Err(unavailable(
             state,

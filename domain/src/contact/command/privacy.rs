@@ -15,7 +15,8 @@ pub struct ForgetCustomer {
     pub customer: KeyHash,
     /// The erasure's id; the edge gives it, for its row is one of the command's keys.
     pub new_id: Id,
-    /// The customer's offers as the edge read them: id, and the keyed hash its row is found by. One
+    /// The customer's offers as the edge read them: id, and the keyed hash its row is found by. Those
+    /// that the customer has forgotten have a row and no id. One
     /// that was offered since turns the command down as [`Reply::Moved`](crate::contact::reply::Reply).
     pub offers: Vec<(Text, KeyHash)>,
     /// The customer's handoffs, read likewise.
