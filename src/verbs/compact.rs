@@ -12,7 +12,7 @@ use interlock_storage::{LogError, SledLog, SledOptions};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
+use super::place::{self, Place};
 use super::print;
 use crate::admin::protocol::Answer;
 use crate::console::{complain, say};
@@ -47,14 +47,7 @@ impl Args {
     /// That a server uses the directory, or that there is no room; the old log stays then.
     pub(crate) fn run(&self) -> Result<(), Stop> {
         let data = self.place.data()?;
-        let dir = data.join(LOG_DIR);
-        if !dir.join("db").exists() {
-            let message = format!(
-                "{} holds no log; name a data directory with --data",
-                data.display()
-            );
-            return Err(Stop::new(Exit::Data, message));
-        }
+        let dir = place::log(&data)?;
         data_dir::close_to_others();
         let opened = panics::unsaid(|| SledLog::open(&dir, &SledOptions::default()));
         // Open, and so locked, until the new log is in its place.

@@ -13,13 +13,12 @@ use interlock_storage::export::Exported;
 use interlock_storage::{LogError, SledLog, SledOptions};
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
+use super::place::{self, Place};
 use super::print;
 use super::table::table;
 use crate::admin::Admin;
 use crate::admin::protocol::{Answer, Answered, No};
 use crate::console::{complain, say};
-use crate::data_dir::LOG_DIR;
 use crate::exit::{Exit, Stop};
 use crate::export::{Note, State, survey, to_file};
 use crate::{log_stop, panics};
@@ -131,14 +130,7 @@ impl Args {
             Some(key) => Note::sealing(&data, key)?,
             None => Note::default(),
         };
-        let dir = data.join(LOG_DIR);
-        if !dir.join("db").exists() {
-            let message = format!(
-                "{} holds no log; name a data directory with --data",
-                data.display()
-            );
-            return Err(Stop::new(Exit::Data, message));
-        }
+        let dir = place::log(&data)?;
         match panics::unsaid(|| SledLog::open(&dir, &SledOptions::default())) {
             Ok(log) => of_log(&log, &to, &note)?,
             Err(LogError::Locked(_)) => self.by_server(&to, &note)?,

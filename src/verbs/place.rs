@@ -2,14 +2,15 @@
 //!
 //! Here: the flags that all verbs share. Not here: what they ask.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::Serialize;
 
 use crate::admin::client;
 use crate::admin::protocol::Answer;
 use crate::config::Config;
-use crate::exit::Stop;
+use crate::data_dir::LOG_DIR;
+use crate::exit::{Exit, Stop};
 
 /// Which data directory, and for whom the answer is.
 #[derive(Debug, clap::Args)]
@@ -55,6 +56,22 @@ impl Place {
     pub(crate) fn ask(&self, verb: &str, args: &impl Serialize) -> Result<Answer, Stop> {
         client::ask(&self.data()?, verb, args)
     }
+}
+
+/// The log in a data directory.
+///
+/// # Errors
+/// When it holds none.
+pub(crate) fn log(data: &Path) -> Result<PathBuf, Stop> {
+    let log = data.join(LOG_DIR);
+    if log.join("db").exists() {
+        return Ok(log);
+    }
+    let message = format!(
+        "{} holds no log; name a data directory with --data",
+        data.display()
+    );
+    Err(Stop::new(Exit::Data, message))
 }
 
 /// A word as a shell takes it.

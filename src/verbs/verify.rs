@@ -21,7 +21,7 @@ use interlock_storage::{GROUPS, Group, Log, LogError, SledLog, SledOptions};
 use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
-use super::place::Place;
+use super::place::{self, Place};
 use super::print;
 use super::table::table;
 use crate::admin::protocol::Answer;
@@ -83,14 +83,7 @@ impl Args {
     /// What is wrong, with its place; that a server uses the directory; that there is no room.
     pub(crate) fn run(&self) -> Result<(), Stop> {
         let data = self.place.data()?;
-        let log = data.join(LOG_DIR);
-        if !log.join("db").exists() {
-            let message = format!(
-                "{} holds no log; name a data directory with --data",
-                data.display()
-            );
-            return Err(Stop::new(Exit::Data, message));
-        }
+        let log = place::log(&data)?;
         let bytes = SledLog::bytes_of(&log).map_err(log_stop::read)?;
         let scratch = Scratch::make(self.scratch.as_deref(), bytes)?;
         let shown = |error: LogError| scratch.at_home(log_stop::read(error), &log);
