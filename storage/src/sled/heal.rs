@@ -145,6 +145,12 @@ mod tests {
     use crate::sled::tests::{acquired, commit_one};
     use crate::suite::support::places;
 
+    /// The file behind a log that is closed.
+    fn raw(db: &Path) -> File {
+        let file = OpenOptions::new().read(true).write(true).open(db);
+        file.expect("it is there")
+    }
+
     #[test]
     fn a_log_whose_end_is_missing_ends_before_it() {
         let root = tempfile::tempdir().expect("a directory");
@@ -164,8 +170,7 @@ mod tests {
         drop(log);
         // As if the second half had not been synced: its last segments are on the disk, the one
         // before them is not.
-        let file = OpenOptions::new().read(true).write(true).open(&db);
-        let file = file.expect("it is there");
+        let file = raw(&db);
         let all = segments(&file).expect("it can be read");
         let (_, newest) = all.last_key_value().expect("there are some");
         let end = segment_of(newest.complete);
@@ -212,11 +217,7 @@ mod tests {
         let covered = snapshot(factory.dir()).expect("it can be read");
         let covered = covered.expect("sled has written a snapshot file");
         assert!(covered > 0, "which covers something");
-        let file = OpenOptions::new()
-            .read(true)
-            .write(true)
-            .open(factory.dir().join("db"));
-        let file = file.expect("it is there");
+        let file = raw(&factory.dir().join("db"));
         let before = segments(&file).expect("it can be read");
         for (_, segment) in before.range(..covered) {
             file.write_all_at(&[0; HEADER_BYTES], segment.offset)
@@ -244,8 +245,7 @@ mod tests {
             covered > Some(0),
             "the snapshot file covers the first segment"
         );
-        let file = OpenOptions::new().read(true).write(true).open(db);
-        let file = file.expect("it is there");
+        let file = raw(&db);
         for (_, segment) in segments(&file).expect("it can be read").range(..1) {
             file.write_all_at(&[0; HEADER_BYTES], segment.offset)
                 .expect("the disk works");
@@ -292,8 +292,7 @@ mod tests {
         let expected = places(&log);
         drop(log);
         let db = factory.dir().join("db");
-        let file = OpenOptions::new().read(true).write(true).open(&db);
-        let file = file.expect("it is there");
+        let file = raw(&db);
         let all = segments(&file).expect("it can be read");
         let (_, newest) = all.last_key_value().expect("there are some");
         let offset = all[&segment_of(newest.complete)].offset;
