@@ -39,7 +39,7 @@ const SNAPSHOTS: &str =
     "one of the two faults of snapshots that tests/snapshots.rs has step by step";
 
 /// See the module.
-pub const KEPT: [Kept; 4] = [
+pub const KEPT: [Kept; 5] = [
     Kept {
         machine: "counters",
         seed: 11,
@@ -68,5 +68,13 @@ pub const KEPT: [Kept; 4] = [
         shards: 5,
         found: "units of an admission from before an erasure, settled against those drawn after it in \
                 the same millisecond",
+    },
+    Kept {
+        machine: "contact",
+        seed: 203_140_816,
+        steps: 17_000,
+        shards: 2,
+        found: "the model: a claim that was over for long ended once more, when the end of its source \
+                came under another id",
     },
 ];

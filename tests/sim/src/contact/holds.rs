@@ -18,6 +18,7 @@ pub(super) trait Hold {
     fn id(&self) -> Id;
     fn until(&self) -> Timestamp;
     fn epoch(&self) -> u64;
+    /// Ends it, unless it is over before: what is over is never over later.
     fn end(&mut self, at: Timestamp);
     fn accepted_at(&self) -> Timestamp;
 
@@ -37,7 +38,7 @@ impl Hold for Claim {
         self.epoch
     }
     fn end(&mut self, at: Timestamp) {
-        self.until = at;
+        self.until = self.until.min(at);
     }
     fn accepted_at(&self) -> Timestamp {
         self.accepted_at
@@ -55,7 +56,7 @@ impl Hold for TaskLock {
         self.epoch
     }
     fn end(&mut self, at: Timestamp) {
-        self.until = at;
+        self.until = self.until.min(at);
     }
     fn accepted_at(&self) -> Timestamp {
         self.accepted_at
