@@ -7,6 +7,7 @@
 //! and [`planted`] is a machine with a fault, to see that all this finds it.
 
 pub mod audit;
+pub mod by_hand;
 pub mod clock;
 pub mod contact;
 pub mod counters;

@@ -1,18 +1,13 @@
 //! What one space has queued at a shard is not waited for by another: one shard, step by step, counted
 //! in commands and never in time.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use interlock_actors::message::{Monotonic, ShardMessage};
-use interlock_actors::plan::{Numbered, Request, plan};
-use interlock_actors::shard::{Pressure, SLICE_COMMANDS, Shard, ShardOptions};
-use interlock_domain::ids::IdStream;
+use interlock_actors::shard::{SLICE_COMMANDS, Shard};
 use interlock_domain::key::{EntityKey, KeyHash, Kind, SpaceId};
 use interlock_domain::time::Timestamp;
-use interlock_sim::counters::{Act, Command, Counters, Pair, Policy};
-use interlock_sim::sink::{Client, Pile};
-use smallvec::smallvec;
+use interlock_sim::by_hand;
+use interlock_sim::counters::{Counters, Reply};
+use interlock_sim::sink::{self, Pile};
 
 const FLOOD: u8 = 1;
 const QUIET: u8 = 2;
@@ -22,18 +17,7 @@ const BATCH: u32 = 500;
 const SINGLE: u64 = 1_000;
 
 fn shard() -> Shard<Counters> {
-    let options = ShardOptions {
-        index: 0,
-        shards: 1,
-        turn_commands_max: 128,
-        queue_per_entity_max: 10,
-        slice_entities_max: 1,
-        sweep_entities_max: 10,
-        entities_per_space_max: i64::MAX,
-        entities_per_part_max: i64::MAX,
-    };
-    let pressure = Arc::new(Pressure::default());
-    Shard::new(options, IdStream::new([1; 32]), pressure)
+    by_hand::shard(0, 1, 128)
 }
 
 /// A request of `commands` commands, each on a pair of its own, or all on one.
@@ -45,58 +29,22 @@ fn request(
     pile: &Pile<Left>,
 ) -> ShardMessage<Counters> {
     let space = SpaceId([space; 16]);
-    let commands = (0..commands).map(|index| {
+    let command = |index: u32| {
         let number = if on_one { 0 } else { index };
         let mut hash = [0; 16];
         hash[..8].copy_from_slice(&request.to_le_bytes());
         hash[8..12].copy_from_slice(&number.to_le_bytes());
-        let key = |kind| EntityKey {
+        let pair = [Kind::Customer, Kind::Object].map(|kind| EntityKey {
             kind,
             space,
             hash: KeyHash(hash),
-        };
-        let command = Command {
-            ticket: 1,
-            space,
-            bound: 1,
-            name: 0,
-            pairs: smallvec![Pair {
-                number: 0,
-                left: key(Kind::Customer),
-                right: key(Kind::Object),
-            }],
-            act: Act::Add {
-                amount: 1,
-                receipt: None,
-            },
-        };
-        Numbered { index, command }
-    });
-    let policy = Policy {
-        version: 1,
-        limit: 1_000_000,
-        unknown: 9,
+        });
+        by_hand::command(space, 0, pair, by_hand::add(1))
     };
-    let sink = Client {
-        request,
-        pile: pile.clone(),
-        gone: AtomicBool::new(false),
-    };
-    let asked = Request {
-        sink: Arc::new(sink),
-        policy: Arc::new(policy),
-        deadline: Monotonic(u64::MAX),
-        submitted: Monotonic(0),
-        shards: 1,
-    };
-    ShardMessage::Work {
-        time: Timestamp(0),
-        returns: Vec::new(),
-        transactions: plan(&asked, commands.collect()),
-    }
+    by_hand::request(request, (0..commands).map(command).collect(), 1, pile).1
 }
 
-type Left = interlock_sim::sink::Left<interlock_sim::counters::Reply>;
+type Left = sink::Left<Reply>;
 
 /// One turn; the requests and places that it answered, in the order of deciding.
 fn turn(shard: &mut Shard<Counters>, pile: &Pile<Left>) -> (Vec<(u64, u32)>, bool) {

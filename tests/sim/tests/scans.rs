@@ -1,20 +1,17 @@
 //! A look at all entities meets one that is away: two shards, step by step.
 
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use interlock_actors::message::{Done, Monotonic, ShardMessage, Waiter};
 use interlock_actors::placement::Place;
-use interlock_actors::plan::{Numbered, Request, plan};
 use interlock_actors::scan::{Scan, Scanning};
-use interlock_actors::shard::{Pressure, Shard, ShardOptions};
-use interlock_domain::ids::IdStream;
+use interlock_actors::shard::Shard;
 use interlock_domain::key::{EntityKey, KeyHash, Kind, SpaceId};
 use interlock_domain::machine::Machine;
 use interlock_domain::time::Timestamp;
-use interlock_sim::counters::{Act, Command, Counters, Pair, Policy};
-use interlock_sim::sink::{Client, Pile};
-use smallvec::smallvec;
+use interlock_sim::by_hand;
+use interlock_sim::counters::Counters;
+use interlock_sim::sink::Pile;
 
 const SPACE: SpaceId = SpaceId([3; 16]);
 const SHARDS: u16 = 2;
@@ -23,18 +20,7 @@ const SECOND: u64 = 1_000_000_000;
 type Message = (u16, ShardMessage<Counters>);
 
 fn shard(index: u16) -> Shard<Counters> {
-    let options = ShardOptions {
-        index,
-        shards: SHARDS,
-        turn_commands_max: 50,
-        queue_per_entity_max: 10,
-        slice_entities_max: 1,
-        sweep_entities_max: 10,
-        entities_per_space_max: i64::MAX,
-        entities_per_part_max: i64::MAX,
-    };
-    let pressure = Arc::new(Pressure::default());
-    Shard::new(options, IdStream::new([1; 32]), pressure)
+    by_hand::shard(index, SHARDS, 50)
 }
 
 fn key(kind: Kind, number: u8) -> EntityKey {
@@ -47,45 +33,8 @@ fn key(kind: Kind, number: u8) -> EntityKey {
 
 /// A command on a pair whose halves live on different shards, for the shard that begins with it.
 fn add([left, right]: [u8; 2]) -> Message {
-    let command = Command {
-        ticket: 1,
-        space: SPACE,
-        bound: 1,
-        name: 0,
-        pairs: smallvec![Pair {
-            number: 0,
-            left: key(Kind::Customer, left),
-            right: key(Kind::Object, right),
-        }],
-        act: Act::Add {
-            amount: 1,
-            receipt: None,
-        },
-    };
-    let policy = Policy {
-        version: 1,
-        limit: 1_000,
-        unknown: 9,
-    };
-    let request = Request {
-        sink: Arc::new(Client {
-            request: 1,
-            pile: Pile::default(),
-            gone: AtomicBool::new(false),
-        }),
-        policy: Arc::new(policy),
-        deadline: Monotonic(u64::MAX),
-        submitted: Monotonic(0),
-        shards: SHARDS,
-    };
-    let transactions = plan(&request, vec![Numbered { index: 0, command }]);
-    let first = transactions[0].places[0].shard;
-    let message = ShardMessage::Work {
-        time: Timestamp(0),
-        returns: Vec::new(),
-        transactions,
-    };
-    (first, message)
+    let pair = [key(Kind::Customer, left), key(Kind::Object, right)];
+    by_hand::work(by_hand::command(SPACE, 0, pair, by_hand::add(1)), SHARDS)
 }
 
 /// Two numbers whose entities are on different shards.

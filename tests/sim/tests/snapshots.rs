@@ -1,37 +1,20 @@
 //! What the simulator found about snapshots, step by step: two shards, one loan, one snapshot.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use interlock_actors::message::{Frame, Monotonic, ShardMessage};
 use interlock_actors::partition::SnapshotHead;
 use interlock_actors::placement::{partition_of, shard_of};
-use interlock_actors::plan::{Numbered, Request, plan};
-use interlock_actors::shard::{Pressure, Shard, ShardOptions, TurnOutput};
-use interlock_domain::ids::IdStream;
+use interlock_actors::shard::{Shard, TurnOutput};
 use interlock_domain::key::{EntityKey, KeyHash, Kind, SpaceId};
 use interlock_domain::time::Timestamp;
-use interlock_sim::counters::{Act, Command, Counters, Pair, Policy};
-use interlock_sim::sink::{Client, Pile};
+use interlock_sim::by_hand;
+use interlock_sim::counters::{Act, Counters};
 use interlock_storage::{Partition, Sequence};
-use smallvec::smallvec;
 
 const SPACE: SpaceId = SpaceId([3; 16]);
 const SHARDS: u16 = 2;
 
 fn shard(index: u16) -> Shard<Counters> {
-    let options = ShardOptions {
-        index,
-        shards: SHARDS,
-        turn_commands_max: 10,
-        queue_per_entity_max: 10,
-        slice_entities_max: 1,
-        sweep_entities_max: 10,
-        entities_per_space_max: i64::MAX,
-        entities_per_part_max: i64::MAX,
-    };
-    let pressure = Arc::new(Pressure::default());
-    Shard::new(options, IdStream::new([1; 32]), pressure)
+    by_hand::shard(index, SHARDS, 10)
 }
 
 /// A key that lives where `fits` says.
@@ -47,39 +30,8 @@ fn key(kind: Kind, fits: impl Fn(Partition) -> bool) -> EntityKey {
 
 /// One command on its way to the shard of its first key.
 fn work(left: EntityKey, right: EntityKey, act: Act) -> ShardMessage<Counters> {
-    let command = Command {
-        ticket: 1,
-        space: SPACE,
-        bound: 1,
-        name: 0,
-        pairs: smallvec![Pair {
-            number: 0,
-            left,
-            right,
-        }],
-        act,
-    };
-    let policy = Policy {
-        version: 1,
-        limit: 100,
-        unknown: 9,
-    };
-    let request = Request {
-        sink: Arc::new(Client {
-            request: 1,
-            pile: Pile::default(),
-            gone: AtomicBool::new(false),
-        }),
-        policy: Arc::new(policy),
-        deadline: Monotonic(u64::MAX),
-        submitted: Monotonic(0),
-        shards: SHARDS,
-    };
-    ShardMessage::Work {
-        time: Timestamp(0),
-        returns: Vec::new(),
-        transactions: plan(&request, vec![Numbered { index: 0, command }]),
-    }
+    let command = by_hand::command(SPACE, 0, [left, right], act);
+    by_hand::work(command, SHARDS).1
 }
 
 fn turn(shard: &mut Shard<Counters>, now: i64) -> TurnOutput<Counters> {
@@ -110,10 +62,7 @@ fn begin(partition: Partition) -> ShardMessage<Counters> {
 }
 
 fn add() -> Act {
-    Act::Add {
-        amount: 2,
-        receipt: None,
-    }
+    by_hand::add(2)
 }
 
 /// A listed key was lent as absent and came home absent: a slice finds nothing at its place, and

@@ -1,81 +1,30 @@
 //! Purges go in bounded steps, and decisions go on between them: one shard, step by step.
 
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
-
 use interlock_actors::message::{Monotonic, ShardMessage};
-use interlock_actors::plan::{Numbered, Request, plan};
-use interlock_actors::shard::{Pressure, Shard, ShardOptions};
+use interlock_actors::shard::Shard;
 use interlock_actors::stats::Stats;
-use interlock_domain::ids::IdStream;
 use interlock_domain::key::{EntityKey, KeyHash, Kind, SpaceId};
 use interlock_domain::time::Timestamp;
-use interlock_sim::counters::{Act, Command, Counters, Pair, Policy};
-use interlock_sim::sink::{Client, Pile};
-use smallvec::smallvec;
+use interlock_sim::by_hand;
+use interlock_sim::counters::Counters;
 
 const SPACE: SpaceId = SpaceId([3; 16]);
 /// Entities that one step looks at.
 const STEP: u64 = 10;
 
 fn shard() -> Shard<Counters> {
-    let options = ShardOptions {
-        index: 0,
-        shards: 1,
-        turn_commands_max: 50,
-        queue_per_entity_max: 10,
-        slice_entities_max: 1,
-        sweep_entities_max: 10,
-        entities_per_space_max: i64::MAX,
-        entities_per_part_max: i64::MAX,
-    };
-    let pressure = Arc::new(Pressure::default());
-    Shard::new(options, IdStream::new([1; 32]), pressure)
+    by_hand::shard(0, 1, 50)
 }
 
 /// One command on a pair of its own; a pair at zero is purged three seconds later.
 fn add(number: u8, amount: i64) -> ShardMessage<Counters> {
-    let key = |kind| EntityKey {
+    let pair = [Kind::Customer, Kind::Object].map(|kind| EntityKey {
         kind,
         space: SPACE,
         hash: KeyHash([number; 16]),
-    };
-    let command = Command {
-        ticket: 1,
-        space: SPACE,
-        bound: 1,
-        name: 0,
-        pairs: smallvec![Pair {
-            number: usize::from(number),
-            left: key(Kind::Customer),
-            right: key(Kind::Object),
-        }],
-        act: Act::Add {
-            amount,
-            receipt: None,
-        },
-    };
-    let policy = Policy {
-        version: 1,
-        limit: 1_000,
-        unknown: 9,
-    };
-    let request = Request {
-        sink: Arc::new(Client {
-            request: 1,
-            pile: Pile::default(),
-            gone: AtomicBool::new(false),
-        }),
-        policy: Arc::new(policy),
-        deadline: Monotonic(u64::MAX),
-        submitted: Monotonic(0),
-        shards: 1,
-    };
-    ShardMessage::Work {
-        time: Timestamp(0),
-        returns: Vec::new(),
-        transactions: plan(&request, vec![Numbered { index: 0, command }]),
-    }
+    });
+    let command = by_hand::command(SPACE, usize::from(number), pair, by_hand::add(amount));
+    by_hand::work(command, 1).1
 }
 
 /// One turn: what it counted, and whether another is to follow.
