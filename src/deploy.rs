@@ -12,6 +12,7 @@ use crate::{Cli, Verb, serve};
 
 const UNIT: &str = include_str!("../deploy/interlock.service");
 const IMAGE: &str = include_str!("../deploy/Containerfile");
+const PAGE: &str = include_str!("../docs/operate.md");
 
 /// The value of the unit's one line with this name.
 fn unit(name: &str) -> &'static str {
@@ -97,6 +98,14 @@ fn both_start_a_server_with_flags_that_exist_and_data_in_their_own_folder() {
     let data = args.data().expect("a data directory");
     assert!(data.starts_with(&home), "{}", data.display());
     assert!(words[0].ends_with("/interlock"), "{words:?}");
+    // The page's blocks are for the unit as it stands.
+    let user = unit("User");
+    for said in [
+        format!("sudo -u {user} interlock export --data {} ", data.display()),
+        format!("--uid={user} \\\n  {} serve --data {home}/", words[0]),
+    ] {
+        assert!(PAGE.contains(&said), "{said}");
+    }
     let commands = image("CMD");
     let [command] = commands.as_slice() else {
         panic!("one command, not {commands:?}");

@@ -2,8 +2,10 @@
 //!
 //! Here: shell and Python blocks of README's tour, of `docs/contact.md` and of what people do in
 //! `docs/operate.md`, run as they are written against a server; the JSON after a block is what its last answer must hold, a comment at the end
-//! of a Python line what that line prints. Not here: the answers' other members; blocks of Rust,
-//! which the crate they are about runs.
+//! of a Python line what that line prints; in `pages/` the chapters for trouble. Not here: the answers'
+//! other members; blocks of Rust, which the crate they are about runs.
+
+mod trouble;
 
 use std::path::PathBuf;
 use std::process::Command;

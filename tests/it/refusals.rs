@@ -178,3 +178,32 @@ fn a_log_that_was_cut() {
         "with the file whole nothing is missing: {again:?}"
     );
 }
+
+/// What `docs/operate.md` says of it: what is missing is free again, also where it was acknowledged;
+/// what is there is not.
+#[test]
+fn a_log_that_was_cut_is_given_up_from_the_cut_on_when_the_operator_says_so() {
+    let path = "/v1/coordination/effects";
+    let effect = |number: u32| json!({"effect_key": format!("cut-{number}"), "kind": "filing"});
+    let server = Setup::new().seed(SEED).start();
+    for number in 0..200 {
+        let answer = server.post_once(path, KEY, &number.to_string(), &effect(number));
+        assert_eq!(answer.status, 201, "{answer:?}");
+    }
+    let setup = server.kill();
+    let database = setup.data().path().join("log/db");
+    let whole = fs::read(&database).expect("the database");
+    fs::write(&database, &whole[..whole.len() / 2]).expect("the database");
+    let ended = setup.start_refused();
+    assert_eq!(ended.code, Some(6), "{ended:?}");
+    assert!(ended.refusal().contains("of 200 commits"), "{ended:?}");
+    let server = setup.clone().argument("--accept-truncation").start();
+    let status = |number: u32| {
+        let again = server.post_once(path, KEY, &format!("again-{number}"), &effect(number));
+        again.status
+    };
+    assert_eq!((status(0), status(199)), (409, 201));
+    // It is for one start.
+    server.kill();
+    setup.start();
+}
