@@ -20,6 +20,7 @@ use interlock_wire::read;
 use interlock_wire::value::Uuid;
 
 use crate::contact::keyed::{Request, Wanted};
+use crate::contact::sought::Left;
 use crate::contact::{ask, command, identity, offers, ownership, refused, sought};
 use crate::decider::Decider;
 use crate::extract;
@@ -109,12 +110,17 @@ async fn rows<D: Decider>(
         .map(|offer| (offer.id.clone(), offers::row(secret, &offer.id)));
     let mut named: Vec<(Text, KeyHash)> = named.collect();
     let handoffs = known.map_or(&[][..], Customer::handoffs).iter();
-    let handoffs = handoffs.map(|known| known.id).collect();
-    // A customer forgets offers that ended; their rows keep the terms with the ids.
+    let mut handoffs: Vec<Id> = handoffs.map(|known| known.id).collect();
+    // A customer forgets offers that ended, whose rows keep the terms with the ids, and handoffs of
+    // long ago, which a hold on their conversation keeps.
     let space = opened.caller.space.id;
-    for row in sought::terms(state, opened.started, space, customer).await? {
-        if named.iter().all(|(_, known)| *known != row) {
-            named.push((Text::from(""), row));
+    for left in sought::left(state, opened.started, space, customer).await? {
+        match left {
+            Left::Handoff(id) if !handoffs.contains(&id) => handoffs.push(id),
+            Left::Terms(row) if named.iter().all(|(_, known)| *known != row) => {
+                named.push((Text::from(""), row));
+            }
+            Left::Handoff(_) | Left::Terms(_) => {}
         }
     }
     Ok((named, handoffs))

@@ -1,5 +1,5 @@
-//! Looking at all entities for a request: the handoffs of a customer or a conversation, the offers of a
-//! customer that it has forgotten, and effects whose outcome nobody knows.
+//! Looking at all entities for a request: the handoffs of a customer or a conversation, what a customer
+//! has forgotten and an erasure takes, and effects whose outcome nobody knows.
 //!
 //! Here: the walk, and the turn for it: shards queue few walks, so a request waits for its own within
 //! its deadline instead of being refused. A walk that was begun keeps its turn until it ends, also when
@@ -26,8 +26,18 @@ use crate::stopwatch::Stopwatch;
 /// How many handoffs one hold is about; those with the smallest ids, which are the oldest.
 const HANDOFFS_MAX: usize = 4_096;
 
-/// How many forgotten offers one erasure is about; another one takes the next.
-const OFFERS_MAX: usize = 4_096;
+/// How many handoffs and forgotten offers one erasure is about, handoffs first; another one takes the
+/// next.
+const LEFT_MAX: usize = 4_096;
+
+/// What is left beside a customer, also where the customer knows it no more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Left {
+    /// A handoff: one that a legal hold keeps outlives what its customer knows of it.
+    Handoff(Id),
+    /// The row of an offer, with terms.
+    Terms(KeyHash),
+}
 
 /// The ids of a space's handoffs that are `wanted`.
 ///
@@ -46,23 +56,29 @@ pub(crate) async fn handoffs<D: Decider>(
     whole(state, all(state, started, HANDOFFS_MAX, pick).await?)
 }
 
-/// The rows of a customer's offers that still have terms, also of offers that the customer knows no
-/// more.
+/// What is left beside a customer.
 ///
 /// # Errors
 /// As [`handoffs`].
-pub(crate) async fn terms<D: Decider>(
+pub(crate) async fn left<D: Decider>(
     state: &AppState<D>,
     started: Stopwatch,
     space: SpaceId,
     customer: KeyHash,
-) -> Result<Vec<KeyHash>, Failure> {
+) -> Result<Vec<Left>, Failure> {
     let pick = move |key: &EntityKey, entity: &ContactEntity, _| {
-        let row = entity.as_directory().filter(|_| key.space == space)?;
+        if key.space != space {
+            return None;
+        }
+        if let Some(handoff) = entity.as_handoff() {
+            let is_theirs = handoff.customer == customer && !handoff.is_erased();
+            return is_theirs.then_some(Left::Handoff(Id(key.hash.0)));
+        }
+        let row = entity.as_directory()?;
         let is_theirs = row.target == Target::Customer(customer);
-        (is_theirs && row.terms.is_some()).then_some(key.hash)
+        (is_theirs && row.terms.is_some()).then_some(Left::Terms(key.hash))
     };
-    whole(state, all(state, started, OFFERS_MAX, pick).await?)
+    whole(state, all(state, started, LEFT_MAX, pick).await?)
 }
 
 /// What was found, if nothing was away.

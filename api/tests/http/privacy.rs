@@ -81,6 +81,9 @@ fn a_held_conversation_keeps_its_handoffs_from_erasure() {
         kept["status"], "expired",
         "its 90 days are over, and it stays"
     );
+    // By now the customer knows it no more.
+    handed_over(&node, value, "a-later-talk");
+    forget(&node, value).problem(409, "under_legal_hold");
     release(&node, &held).ok();
     node.get(&path, Some(KEY_A)).problem(404, "not_found");
 }
