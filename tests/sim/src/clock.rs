@@ -1,7 +1,8 @@
 //! Wall clocks that disagree: one for each shard, skewed, stepping back and forth, and one
 //! monotonic clock for all.
 //!
-//! They jump by hours, and rarely by years, while a process runs and while none does.
+//! They jump by hours, and rarely by years, while a process runs and while none does; and now and then
+//! all stand for a moment at one instant, the one at which something ends.
 //!
 //! A real node hands all shards one time; here they differ, so that only what travels with the
 //! messages can keep a decision from being earlier than its entities.
@@ -15,6 +16,8 @@ use crate::swarm::Habits;
 /// The first instant of every run: 2026-01-01T00:00:00Z.
 const START_MS: i64 = 1_767_225_600_000;
 const HOUR_MS: i64 = 3_600_000;
+/// The monotonic clock goes on by no more than this where the others are set to an instant.
+const IDLE_MAX_MS: i64 = 3_000;
 
 /// The clocks of a run.
 #[derive(Debug)]
@@ -26,6 +29,8 @@ pub struct Clocks {
     years: bool,
     /// The latest that `base_ms` ever was.
     latest_ms: i64,
+    /// Steps for which the wall clocks stand.
+    stands: u64,
     mono: Monotonic,
 }
 
@@ -40,6 +45,7 @@ impl Clocks {
             jumps: habits.jumps,
             years: habits.years,
             latest_ms: START_MS,
+            stands: 0,
             mono: Monotonic(1),
         }
     }
@@ -48,7 +54,20 @@ impl Clocks {
     pub fn pass(&mut self, random: &mut Random) {
         let nanoseconds = random.below(4_000_000);
         self.mono.0 += nanoseconds;
-        self.step(signed(nanoseconds / 1_000_000));
+        match self.stands.checked_sub(1) {
+            Some(left) => self.stands = left,
+            None => self.step(signed(nanoseconds / 1_000_000)),
+        }
+    }
+
+    /// Nothing happens until an instant to come. All wall clocks agree on it, and stand there until a
+    /// few commands were decided at it.
+    pub fn wait_until(&mut self, instant: Timestamp, random: &mut Random) {
+        let idle = instant.0.saturating_sub(self.base_ms);
+        self.mono.0 += u64::try_from(idle.clamp(0, IDLE_MAX_MS)).unwrap_or(0) * 1_000_000;
+        self.skews_ms.fill(0);
+        self.step(idle);
+        self.stands = random.range(20..=80);
     }
 
     /// Somebody turns a clock.

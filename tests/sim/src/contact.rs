@@ -1,14 +1,15 @@
 //! The contact product, simulated against a model of its own.
 //!
 //! The model is written from `docs/spec/contact.md` and shares nothing with the product but its
-//! types: it keeps every contact, attempt, suppression, claim, lock, unit and hold there ever was, with
+//! types, not even a number (`limits`): it keeps every contact, attempt, suppression, claim, lock, unit and hold there ever was, with
 //! the record of the log that made it, and judges a decision over what stood before that record. In
 //! `contact/`: the rules of a run (`rules`), what is asked (`ask`), the books (`books`, `holds`,
 //! `line`), what a check must come to (`check`), claims and locks (`claims`, `locks`), offers and promises (`offers`),
 //! paid operations (`paid`), shadow runs (`shadow`), erasures and legal holds (`privacy`), handoffs (`handoffs`), keys
 //! that live as long as a fact (`facts`)
 //! and everything else (`judge`), the changes of a record (`change`), the model that brings them together
-//! (`model`), what must hold at each record and at rest (`laws`), how it explains an answer (`explain`), a
+//! (`model`), what must hold at each record and at rest (`laws`), how it explains an answer (`explain`), when
+//! things end (`ends`), a
 //! read (`reads`) and advice (`advice`), a look-up (`found`) and a repeat (`first`), and which cases a run has seen (`coverage`).
 
 #![allow(
@@ -25,6 +26,7 @@ mod change;
 mod check;
 mod claims;
 mod coverage;
+mod ends;
 mod explain;
 mod facts;
 mod first;
@@ -33,6 +35,7 @@ mod handoffs;
 mod holds;
 mod judge;
 mod laws;
+mod limits;
 mod line;
 mod locks;
 mod model;

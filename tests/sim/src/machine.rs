@@ -113,6 +113,12 @@ pub trait Model<M: Machine>: Sized {
     /// New rules of a space.
     fn policy(&mut self, space: SpaceId, version: u32, random: &mut Random) -> M::Policy;
 
+    /// A moment after `now` at which something that is known ends. Clocks are set to exactly it now and
+    /// then: by chance nothing is ever asked in the one millisecond that a rule turns on.
+    fn end_to_come(&mut self, _now: Timestamp, _random: &mut Random) -> Option<Timestamp> {
+        None
+    }
+
     /// The next command of a client, with the ticket it is known by from now on.
     fn ask(&mut self, ask: &Ask<'_, M::Policy>, random: &mut Random) -> M::Command;
 

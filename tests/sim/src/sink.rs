@@ -35,6 +35,18 @@ impl<T> Pile<T> {
             .push(one);
     }
 
+    /// How many lie on it.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).len()
+    }
+
+    /// Nothing lies on it.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
     /// Takes everything from it.
     #[must_use]
     pub fn take(&self) -> Vec<T> {

@@ -1,4 +1,5 @@
-//! A log that is watched: passes everything on and keeps what each commit held and came to.
+//! A log that is watched: passes everything on and keeps what each commit held and came to, and how
+//! many answers had left before the log was asked for it.
 //!
 //! Also the view of a log without its snapshots, to replay it from the very start.
 
@@ -11,10 +12,27 @@ use interlock_storage::{
     SnapshotInfo, VisitRow,
 };
 
+use crate::sink::Pile;
+
+/// Tells how many answers wait to be looked at.
+type Left = Box<dyn Fn() -> usize + Send + Sync>;
+
+/// One commit as the log was asked for it.
+#[derive(Debug)]
+pub struct Tapped {
+    /// What it held.
+    pub commit: Commit,
+    /// Whether the log took it.
+    pub landed: bool,
+    /// Answers that had left before the log was asked.
+    pub left_before: usize,
+}
+
 /// See the module.
 pub struct Tap {
     inner: Arc<dyn Log>,
-    seen: Mutex<Vec<(Commit, bool)>>,
+    seen: Mutex<Vec<Tapped>>,
+    left: Left,
     hide_snapshots: bool,
 }
 
@@ -25,12 +43,13 @@ impl std::fmt::Debug for Tap {
 }
 
 impl Tap {
-    /// Watches a log.
+    /// Watches a log, and beside it what leaves the node.
     #[must_use]
-    pub fn new(inner: Arc<dyn Log>) -> Self {
+    pub fn new<T: Send + 'static>(inner: Arc<dyn Log>, answers: Pile<T>) -> Self {
         Self {
             inner,
             seen: Mutex::new(Vec::new()),
+            left: Box::new(move || answers.len()),
             hide_snapshots: false,
         }
     }
@@ -41,16 +60,17 @@ impl Tap {
         Self {
             inner,
             seen: Mutex::new(Vec::new()),
+            left: Box::new(|| 0),
             hide_snapshots: true,
         }
     }
 
-    /// The commits since the last call, and whether the log took them.
-    pub fn take(&self) -> Vec<(Commit, bool)> {
+    /// The commits since the last call.
+    pub fn take(&self) -> Vec<Tapped> {
         std::mem::take(&mut self.lock())
     }
 
-    fn lock(&self) -> MutexGuard<'_, Vec<(Commit, bool)>> {
+    fn lock(&self) -> MutexGuard<'_, Vec<Tapped>> {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -61,8 +81,13 @@ impl Log for Tap {
     }
 
     fn commit(&self, commit: &Commit) -> Result<(), AppendError> {
+        let left_before = (self.left)();
         let result = self.inner.commit(commit);
-        self.lock().push((commit.clone(), result.is_ok()));
+        self.lock().push(Tapped {
+            commit: commit.clone(),
+            landed: result.is_ok(),
+            left_before,
+        });
         result
     }
 

@@ -19,6 +19,7 @@ use interlock_actors::bus::{NoticeReader, Notices};
 use interlock_actors::message::{ShardMessage, Waiter};
 use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Versioned;
+use interlock_domain::time::Timestamp;
 use interlock_storage::{Fault, FaultPlan, FaultyLog};
 
 use crate::audit::audit;
@@ -176,7 +177,8 @@ impl<M: SimMachine> World<M> {
         });
         let rules = rules.collect();
         let disk = FaultyLog::new(FaultPlan::calm(random.draw()));
-        let tap = Arc::new(Tap::new(Arc::new(disk.clone())));
+        let answers = Pile::default();
+        let tap = Arc::new(Tap::new(Arc::new(disk.clone()), answers.clone()));
         let notices = Notices::new(NOTICES);
         let noticed = notices.subscribe();
         let clocks = Clocks::new(usize::from(SHARDS_MAX), &habits);
@@ -206,7 +208,7 @@ impl<M: SimMachine> World<M> {
             node,
             journal: Journal::default(),
             tracker: Tracker::default(),
-            answers: Pile::default(),
+            answers,
             notices,
             noticed,
             told: Vec::new(),
@@ -261,7 +263,7 @@ impl<M: SimMachine> World<M> {
             Step::Commit => self.commit()?,
             Step::Keep => self.keep(),
             Step::Truncate => self.truncate()?,
-            Step::Clock => self.clocks.turn(&mut self.schedule),
+            Step::Clock => self.turn_clocks(),
             Step::Sweep => {
                 let shard = self.schedule.index(self.node.shards.len());
                 self.node.send(From::Keeper, shard, ShardMessage::Sweep);
@@ -293,6 +295,21 @@ impl<M: SimMachine> World<M> {
             "C6",
             format!("{} answers left outside a commit", early.len()),
         )
+    }
+
+    /// Clocks are turned, or nothing happens until something ends.
+    fn turn_clocks(&mut self) {
+        let mut end = None;
+        if self.schedule.chance(150) {
+            let shards = self.node.shards.iter();
+            let now = shards.map(|shard| shard.now()).max();
+            let now = now.unwrap_or(Timestamp(0)).max(self.clocks.wall(0));
+            end = self.model.end_to_come(now, &mut self.schedule);
+        }
+        match end {
+            Some(end) => self.clocks.wait_until(end, &mut self.schedule),
+            None => self.clocks.turn(&mut self.schedule),
+        }
     }
 
     fn sweep_all(&mut self, shard: usize) {

@@ -14,11 +14,9 @@ use super::books::{Attempt, Entry, State};
 use super::budget::{Left, left};
 use super::change::Change;
 use super::judge::Moment;
+use super::limits::CHECK_VALID_S;
 use super::rules::Rules;
 use super::{claims, locks, offers};
-
-/// For how long a decision may be relied on.
-const VALID_S: u32 = 60;
 
 /// What a check must come to.
 #[derive(Debug)]
@@ -305,7 +303,7 @@ pub(super) fn compare(
     is("locks", &shown, &locks::locks(moment, check.object))?;
     is("effect", &reply.effect, &decided.effect)?;
     is("decided_at", &reply.decided_at, &moment.now)?;
-    is("valid_for_s", &reply.valid_for_s, &VALID_S)?;
+    is("valid_for_s", &reply.valid_for_s, &CHECK_VALID_S)?;
     is("sign", &reply.sign, &(allowed && outbound && token))?;
     is("signer", &reply.signer, &check.signer)?;
     let window = reply.contact_window_until;

@@ -3,9 +3,9 @@
 
 use std::cmp::Reverse;
 
-use interlock_domain::contact::claim::{CLAIMS_LIVE_MAX, Claim, ClaimKind, ClaimVia};
+use interlock_domain::contact::claim::{Claim, ClaimKind, ClaimVia};
 use interlock_domain::contact::command::{ClaimTarget, EndObservation, ObserveOwner, Route};
-use interlock_domain::contact::directory::{DirectoryRow, KEPT_S, RENEWED_S, Target, row_key};
+use interlock_domain::contact::directory::{DirectoryRow, Target, row_key};
 use interlock_domain::contact::event::{ClaimReleased, Event};
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::Refusal;
@@ -19,6 +19,7 @@ use interlock_domain::time::Timestamp;
 
 use super::change::Change;
 use super::judge::{Moment, Outcome};
+use super::limits::{CLAIM_ID_S, CLAIM_ROW_S, LIVE_CLAIMS};
 
 /// The strictest; of equals the last accepted.
 pub(super) fn strictest<'a>(claims: impl IntoIterator<Item = &'a Claim>) -> Option<&'a Claim> {
@@ -123,7 +124,7 @@ pub(super) struct Naming {
 impl Naming {
     pub(super) fn new(now: Timestamp, new_id: Id, earlier: Option<(Id, Timestamp)>) -> Self {
         match earlier {
-            Some((id, named_at)) if now < named_at.plus_s(RENEWED_S) => Self {
+            Some((id, named_at)) if now < named_at.plus_s(CLAIM_ID_S) => Self {
                 id,
                 named_at,
                 ends: None,
@@ -153,7 +154,7 @@ impl Naming {
             changes.push(exactly(target.key(moment.space), event));
         }
         if self.fresh {
-            let until = at.plus_s(KEPT_S);
+            let until = at.plus_s(CLAIM_ROW_S);
             let row = DirectoryRow {
                 target,
                 until,
@@ -195,7 +196,7 @@ pub(super) fn declare(moment: &Moment<'_>, route: Route, body: &ClaimTarget) -> 
     }
     // The hold of a handoff counts against no bound.
     let declared = live.iter().filter(|claim| claim.via != ClaimVia::Handoff);
-    if own.is_none() && declared.count() >= CLAIMS_LIVE_MAX {
+    if own.is_none() && declared.count() >= LIVE_CLAIMS {
         return refused(route, Refusal::TargetFull, None);
     }
     let way = Way {

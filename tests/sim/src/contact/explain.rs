@@ -21,11 +21,9 @@ use super::books::{Kept, State};
 use super::change::{Change, fits};
 use super::holds::{Hold, Register};
 use super::judge::{Cited, Due, Moment, Outcome, counted, due};
+use super::limits::{CHECK_OUTCOME_S, OUTCOME_S};
 use super::model::{Asked, ContactModel, Line};
 use super::{check, coverage};
-
-/// How long an outcome is kept: a check's, and any other.
-const KEPT_S: [i64; 2] = [600, 86_400];
 
 impl ContactModel {
     /// Finds the record that an answer comes from.
@@ -434,7 +432,11 @@ fn receipted(
     now: Timestamp,
 ) -> Result<(), String> {
     let stored = command.receipt.is_some() && !matches!(reply, Reply::NotFound);
-    let kept_s = KEPT_S[usize::from(!matches!(command.body, Body::Check(_)))];
+    let kept_s = if matches!(command.body, Body::Check(_)) {
+        CHECK_OUTCOME_S
+    } else {
+        OUTCOME_S
+    };
     match (receipts, command.receipt) {
         ([(key, Event::ReceiptKept(kept))], Some(receipt)) if stored => {
             if command.route == Route::Declare {

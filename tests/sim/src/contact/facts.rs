@@ -8,13 +8,14 @@ use interlock_domain::contact::event::{Event, FactEnded, KeyTied, KeyUntied};
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::Refusal;
 use interlock_domain::contact::reply::Reply;
-use interlock_domain::contact::ties::{TIED_MAX, Untied};
+use interlock_domain::contact::ties::Untied;
 use interlock_domain::key::{EntityKey, KeyHash, Kind};
 
 use super::books::State;
 use super::change::Change;
 use super::claims::exactly;
 use super::judge::{Moment, Outcome};
+use super::limits::TIED_KEYS;
 
 /// The keys of each object from which record on.
 #[derive(Debug, Default)]
@@ -57,7 +58,7 @@ pub(super) fn tie(moment: &Moment<'_>, body: &ReserveEffect) -> Result<Option<Ch
         return Ok(None);
     };
     let key = moment.key(Kind::Object, object);
-    if moment.books.ties.of(key, moment.record).len() >= TIED_MAX {
+    if moment.books.ties.of(key, moment.record).len() >= TIED_KEYS {
         return Err(Refusal::TargetFull);
     }
     let tied = KeyTied {

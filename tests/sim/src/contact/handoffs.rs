@@ -12,14 +12,13 @@ pub(super) use due::{due, is_due, is_hold_due};
 use std::collections::BTreeMap;
 
 use interlock_domain::contact::event::Event;
-use interlock_domain::contact::handoff::{ENDED_KEPT_S, Handoff, HandoffStatus};
+use interlock_domain::contact::handoff::{Handoff, HandoffStatus};
 use interlock_domain::contact::legal_hold::HoldTarget;
 use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, Kind};
 use interlock_domain::time::Timestamp;
 
-/// Effects that a package shows at most.
-const SHOWN_MAX: usize = 50;
+use super::limits::{ENDED_HANDOFF_S, SHOWN_EFFECTS};
 
 /// A form of a handoff, by the record that gave it; `None`: it was erased.
 type Form = (u64, Option<Handoff>);
@@ -41,7 +40,7 @@ pub(super) struct Handoffs {
 pub(super) struct Count {
     /// They wait for their outcome.
     pub(super) open: usize,
-    /// They must be remembered.
+    /// The customer must remember them.
     pub(super) known: usize,
     /// There ever were, and they were not erased.
     pub(super) all: usize,
@@ -136,7 +135,7 @@ impl Handoffs {
         for (_, handoff) in self.of_customer(customer, before) {
             let waits = handoff.state != HandoffStatus::Closed && now < handoff.expected_by;
             count.open += usize::from(waits);
-            count.known += usize::from(!may_be_forgotten(handoff, now));
+            count.known += usize::from(!is_long_ago(handoff, now));
             count.all += 1;
         }
         count
@@ -161,19 +160,25 @@ impl Handoffs {
                 newest.push(*id);
             }
         }
-        newest.truncate(SHOWN_MAX);
+        newest.truncate(SHOWN_EFFECTS);
         newest
     }
 }
 
-/// 90 days after its outcome or, without one, after it was due, unless a legal hold keeps it.
+/// A handoff goes when it was long ago, unless a legal hold keeps it.
 pub(super) fn may_be_forgotten(handoff: &Handoff, now: Timestamp) -> bool {
+    handoff.holds.is_empty() && is_long_ago(handoff, now)
+}
+
+/// 90 days after its outcome or, without one, after it was due. From then on its customer need not know
+/// it: a hold on the customer keeps both, one on the conversation only the handoff.
+pub(super) fn is_long_ago(handoff: &Handoff, now: Timestamp) -> bool {
     let ended = if handoff.state == HandoffStatus::Closed {
         handoff.turned_at
     } else {
         handoff.expected_by
     };
-    handoff.holds.is_empty() && now >= ended.plus_s(ENDED_KEPT_S)
+    now >= ended.plus_s(ENDED_HANDOFF_S)
 }
 
 /// How it reads at a moment.

@@ -5,10 +5,12 @@
 
 use std::collections::BTreeMap;
 
-use interlock_domain::contact::claim::{Claim, ENDED_KEPT_MAX, ENDED_KEPT_S, TaskLock};
+use interlock_domain::contact::claim::{Claim, TaskLock};
 use interlock_domain::contact::directory::{DirectoryRow, Target};
 use interlock_domain::ids::Id;
 use interlock_domain::time::Timestamp;
+
+use super::limits::{ENDED_CLAIM_S, ENDED_CLAIMS};
 
 /// Forms between two marks.
 const MARK_EVERY: usize = 64;
@@ -226,14 +228,13 @@ impl<T: Hold + Clone> Register<T> {
                 && form.what.is_over(now)
                 && form.what.until() >= what.until()
         });
-        now < what.until().plus_s(ENDED_KEPT_S)
-            && later.take(ENDED_KEPT_MAX).count() < ENDED_KEPT_MAX
+        now < what.until().plus_s(ENDED_CLAIM_S) && later.take(ENDED_CLAIMS).count() < ENDED_CLAIMS
     }
 
     /// Is there anything that must be remembered?
     pub(super) fn is_needed(&self, before: u64, now: Timestamp) -> bool {
         let mut forms = self.before(before).iter().rev();
-        forms.any(|form| form.replaced >= before && now < form.what.until().plus_s(ENDED_KEPT_S))
+        forms.any(|form| form.replaced >= before && now < form.what.until().plus_s(ENDED_CLAIM_S))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Who has a task of an object (§10), and how claims and locks are given back (§9, §17).
 
-use interlock_domain::contact::claim::{Claim, LOCKS_LIVE_MAX, TaskLock};
+use interlock_domain::contact::claim::{Claim, TaskLock};
 use interlock_domain::contact::command::{ClaimPlace, LockTask, ReleaseClaim, Route};
 use interlock_domain::contact::directory::Target;
 use interlock_domain::contact::event::{ClaimReleased, Event};
@@ -12,6 +12,7 @@ use interlock_domain::key::{EntityKey, KeyHash, Kind};
 use super::claims::{LOCK, Naming, exactly, refused, shown, taken};
 use super::holds::{Hold, Register};
 use super::judge::{Moment, Outcome};
+use super::limits::LIVE_LOCKS;
 
 fn live<'a>(moment: &Moment<'a>, object: KeyHash) -> Vec<&'a TaskLock> {
     let register = moment.books.locks(moment.key(Kind::Object, object));
@@ -58,7 +59,7 @@ pub(super) fn lock(moment: &Moment<'_>, route: Route, body: &LockTask) -> Outcom
         let held = Some((&held.holder, held.until));
         return refused(route, Refusal::TaskLocked, held);
     }
-    if held.is_none() && live.len() >= LOCKS_LIVE_MAX {
+    if held.is_none() && live.len() >= LIVE_LOCKS {
         return refused(route, Refusal::TargetFull, None);
     }
     let earlier = held.map(|lock| (lock.id, lock.named_at));

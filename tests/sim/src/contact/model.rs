@@ -23,6 +23,7 @@ use interlock_storage::{Group, Sequence};
 
 use super::ask::Clients;
 use super::books::Books;
+use super::ends::Ends;
 pub(super) use super::line::Line;
 use super::rules::Rules;
 use crate::machine::{Ask, Memory, Model, Ticket, Violation, Written, violated};
@@ -52,6 +53,7 @@ pub struct ContactModel {
     /// No decision was later than this.
     pub(super) latest: Timestamp,
     seen: BTreeMap<&'static str, u64>,
+    ends: Ends,
     /// The number of the last change of each list that readers were told of.
     told: BTreeMap<SpaceId, u64>,
 }
@@ -69,6 +71,7 @@ impl Model<Contact> for ContactModel {
             settled: 0,
             latest: Timestamp(0),
             seen: BTreeMap::new(),
+            ends: Ends::default(),
             told: BTreeMap::new(),
         }
     }
@@ -82,6 +85,10 @@ impl Model<Contact> for ContactModel {
         let policy = rules.policy(version);
         self.rules.insert((space, version), rules);
         policy
+    }
+
+    fn end_to_come(&mut self, now: Timestamp, random: &mut Random) -> Option<Timestamp> {
+        self.ends.next(now, random)
     }
 
     fn ask(&mut self, ask: &Ask<'_, Policy>, random: &mut Random) -> Command {
@@ -117,6 +124,9 @@ impl Model<Contact> for ContactModel {
             self.books.enter(record.number, *key, event);
             self.books.touch(record.number, *key, record.time);
             self.tell(record.space, *key, event);
+            if let Some(rules) = self.rules.get(&(record.space, record.policy)) {
+                self.ends.learn(event, rules);
+            }
         }
         if let Some(note) = &record.note
             && let (Some(id), Noted::Check(_)) = (note.decision_id, note.decision)

@@ -7,13 +7,11 @@
 use std::collections::BTreeMap;
 
 use interlock_domain::contact::command::{ClaimPlace, EndCommitment, MakeCommitment, TurnPromise};
-use interlock_domain::contact::commitment::{
-    Commitment, CommitmentState, ENDED_KEPT_MAX, ENDED_KEPT_S,
-};
-use interlock_domain::contact::directory::{DirectoryRow, OFFER_KEPT_S, Target, row_key};
+use interlock_domain::contact::commitment::{Commitment, CommitmentState};
+use interlock_domain::contact::directory::{DirectoryRow, Target, row_key};
 use interlock_domain::contact::event::{CommitmentTurned, Event, PromiseTurned};
 use interlock_domain::contact::note::Noted;
-use interlock_domain::contact::promise::{OPEN_MAX, Promise, PromiseState};
+use interlock_domain::contact::promise::{Promise, PromiseState};
 use interlock_domain::contact::reason::Refusal;
 use interlock_domain::contact::reply::{CommitmentView, DeclareReply, Reply};
 use interlock_domain::contact::text::Text;
@@ -24,6 +22,7 @@ use interlock_domain::time::Timestamp;
 use super::change::Change;
 use super::claims::exactly;
 use super::judge::{Moment, Outcome};
+use super::limits::{ENDED_OFFER_S, ENDED_OFFERS, OFFER_ROW_S, OPEN_PROMISES};
 use super::rules::Agree;
 
 /// One form of an offer.
@@ -123,7 +122,7 @@ impl Offers {
             .entry(id.clone())
             .or_default()
             .push((record, Some(offer)));
-        if forms.len() <= ENDED_KEPT_MAX {
+        if forms.len() <= ENDED_OFFERS {
             return;
         }
         // Which of two ends is the newer one is open where one came by time. A word that waits counts among the ended until its offer comes, so whether there were too
@@ -175,8 +174,8 @@ impl Offers {
             let newer = known.ended_at() >= ended || known.turned_at >= offer.turned_at;
             *other != id && !known.holds(now) && newer
         });
-        let kept = offer.holds(now)
-            || (now < ended.plus_s(ENDED_KEPT_S) && later.count() < ENDED_KEPT_MAX);
+        let kept =
+            offer.holds(now) || (now < ended.plus_s(ENDED_OFFER_S) && later.count() < ENDED_OFFERS);
         kept && !offer.alone
     }
 
@@ -304,7 +303,7 @@ fn made(
     };
     let row = DirectoryRow {
         target: Target::Customer(body.customer),
-        until: body.until.unwrap_or(now).max(now).plus_s(OFFER_KEPT_S),
+        until: body.until.unwrap_or(now).max(now).plus_s(OFFER_ROW_S),
         terms: body.terms.clone(),
         erased: None,
         admission: None,
@@ -402,7 +401,7 @@ pub(super) fn promise(moment: &Moment<'_>, body: &TurnPromise) -> Vec<Outcome> {
     match (body.state, known) {
         // The same word again says nothing new, and may be noted as one.
         (PromiseState::Open, Some(known)) if *known == body.promise => vec![turns, nothing()],
-        (PromiseState::Open, None) if open.len() >= OPEN_MAX => {
+        (PromiseState::Open, None) if open.len() >= OPEN_PROMISES => {
             let refusal = Refusal::TargetFull;
             vec![Outcome {
                 reply: Reply::Refused(refusal),

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use interlock_domain::contact::admission::{Admission, AdmissionState, KEPT_S};
+use interlock_domain::contact::admission::{Admission, AdmissionState};
 use interlock_domain::contact::command::{
     AdmissionPlace, AdmissionSettlement, Admit, SettleAdmission,
 };
@@ -24,6 +24,7 @@ use interlock_domain::time::Timestamp;
 
 use super::change::Change;
 use super::judge::{Due, Moment, Outcome};
+use super::limits::LATE_SETTLEMENT_S;
 use crate::random::Random;
 
 /// The hours of every window.
@@ -313,7 +314,7 @@ pub(super) fn admit(moment: &Moment<'_>, source: SourceId, body: &Admit) -> Due 
     let reply = shown(body.new_id, &admission, Some(left));
     let row = DirectoryRow {
         target: body.target,
-        until: admission.expires_at.plus_s(KEPT_S),
+        until: admission.expires_at.plus_s(LATE_SETTLEMENT_S),
         terms: None,
         erased: None,
         admission: Some(Box::new(admission)),

@@ -9,12 +9,12 @@ use std::collections::BTreeMap;
 
 use interlock_domain::contact::command::{ForgetCustomer, HoldPlace, PlaceHold, ReleaseHold};
 use interlock_domain::contact::directory::{DirectoryRow, Target, row_key};
-use interlock_domain::contact::erasure::{Erased, KEPT_S};
+use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::event::{
     CustomerErased, Event, HandoffHeld, HoldMarked, HoldReleased,
 };
 use interlock_domain::contact::handoff::handoff_key;
-use interlock_domain::contact::legal_hold::{HoldTarget, LegalHold, RELEASED_KEPT_S, holds_key};
+use interlock_domain::contact::legal_hold::{HoldTarget, LegalHold, holds_key};
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::Refusal;
 use interlock_domain::contact::reply::{ErasedReply, Reply};
@@ -24,8 +24,9 @@ use interlock_domain::time::Timestamp;
 
 use super::books::Books;
 use super::change::Change;
-use super::handoffs::{is_of, may_be_forgotten};
+use super::handoffs::{is_long_ago, is_of, may_be_forgotten};
 use super::judge::{Due, Moment, Outcome};
+use super::limits::{ERASURE_ROW_S, RELEASED_HOLD_S};
 
 #[derive(Clone, Copy, Debug)]
 struct Placed {
@@ -39,7 +40,7 @@ impl Placed {
     /// Was it released so long ago that nobody need remember it?
     fn may_be_forgotten(&self, now: Timestamp) -> bool {
         let released = self.hold.released_at;
-        released.is_some_and(|at| now >= at.plus_s(RELEASED_KEPT_S))
+        released.is_some_and(|at| now >= at.plus_s(RELEASED_HOLD_S))
     }
 }
 
@@ -241,7 +242,7 @@ pub(super) fn unnamed(
     let handoffs = books.handoffs.of_customer(customer, before);
     let handoffs = handoffs
         .filter(|(id, _)| !body.handoffs.contains(id))
-        .map(|(_, handoff)| !may_be_forgotten(handoff, now));
+        .map(|(_, handoff)| !is_long_ago(handoff, now));
     offers.chain(handoffs).collect()
 }
 
@@ -259,8 +260,8 @@ pub(super) fn forget(moment: &Moment<'_>, body: &ForgetCustomer) -> Due {
         return Due::OneOf(vec![refused()]);
     }
     let handoffs = moment.books.handoffs.of_customer(key, moment.record);
-    let mut handoffs = handoffs.filter(|(_, handoff)| !handoff.holds.is_empty());
-    if handoffs.next().is_some() {
+    let mut named = handoffs.filter(|(id, _)| body.handoffs.contains(id));
+    if named.any(|(_, handoff)| !handoff.holds.is_empty()) {
         return Due::OneOf(vec![refused()]);
     }
     let moved = unnamed(moment.books, key, body, (moment.record, moment.now));
@@ -277,7 +278,7 @@ pub(super) fn forget(moment: &Moment<'_>, body: &ForgetCustomer) -> Due {
     };
     let row = DirectoryRow {
         target: Target::Customer(body.customer),
-        until: moment.now.plus_s(KEPT_S),
+        until: moment.now.plus_s(ERASURE_ROW_S),
         terms: None,
         erased: Some(Box::new(erased)),
         admission: None,

@@ -9,13 +9,14 @@ use interlock_domain::contact::command::{EndReport, ReadReports, RequestReport};
 use interlock_domain::contact::event::{Event, RunEnded, RunRequested};
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reply::{Reply, RunAsked, RunsPage};
-use interlock_domain::contact::reports::{self, KEPT_S, RUNS_KEPT, RunState, reports_key};
+use interlock_domain::contact::reports::{self, RunState, reports_key};
 use interlock_domain::ids::Id;
 use interlock_domain::key::SpaceId;
 use interlock_domain::time::Timestamp;
 
 use super::change::Change;
 use super::judge::{Due, Moment};
+use super::limits::{KEPT_RUNS, RUNS_S};
 
 #[derive(Clone, Debug)]
 struct Run {
@@ -71,7 +72,7 @@ impl Runs {
     pub(super) fn is_needed(&self, space: SpaceId, now: Timestamp) -> bool {
         let newest = self.of(space).last();
         newest.is_some_and(|run| {
-            run.gone == u64::MAX && (run.ended == u64::MAX || now < run.asked.at.plus_s(KEPT_S))
+            run.gone == u64::MAX && (run.ended == u64::MAX || now < run.asked.at.plus_s(RUNS_S))
         })
     }
 
@@ -80,7 +81,7 @@ impl Runs {
         let all = self.of(space).iter().rev();
         let known = all.filter(|run| run.record < before && run.gone >= before);
         let asked = |run: &&Run| body.before.is_none_or(|number| run.number < number);
-        let mut runs: Vec<&Run> = known.take(RUNS_KEPT).filter(asked).collect();
+        let mut runs: Vec<&Run> = known.take(KEPT_RUNS).filter(asked).collect();
         let more = runs.len() > body.limit;
         runs.truncate(body.limit);
         let next = runs.last().map(|run| run.number).filter(|_| more);

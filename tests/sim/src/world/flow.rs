@@ -184,11 +184,15 @@ impl<M: SimMachine> World<M> {
         }
         let result = self.node.committer.commit(frames, self.clocks.mono());
         let mut uncertain = None;
-        for (commit, landed) in self.tap.take() {
-            if landed {
-                self.landed(&commit)?;
+        for tapped in self.tap.take() {
+            if tapped.left_before > 0 {
+                let seen = format!("{} answers left before the sync", tapped.left_before);
+                return violated("C6", seen);
+            }
+            if tapped.landed {
+                self.landed(&tapped.commit)?;
             } else {
-                uncertain = Some(commit);
+                uncertain = Some(tapped.commit);
             }
         }
         if ending == Some(Ending::Silent) {

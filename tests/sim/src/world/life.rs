@@ -188,7 +188,7 @@ impl<M: SimMachine> World<M> {
             self.disk.restart(false)
         };
         self.disk = next?;
-        self.tap = Arc::new(Tap::new(Arc::new(self.disk.clone())));
+        self.tap = Arc::new(Tap::new(Arc::new(self.disk.clone()), self.answers.clone()));
         Ok(())
     }
 

@@ -6,9 +6,7 @@ use interlock_domain::contact::event::{ClaimReleased, Event, HandoffTurned};
 use interlock_domain::contact::handoff::command::{
     AcceptHandoff, CloseHandoff, CreateHandoff, HandoffCommand,
 };
-use interlock_domain::contact::handoff::{
-    Handoff, HandoffStatus, KEPT_MAX, OPEN_MAX, Package, handoff_key,
-};
+use interlock_domain::contact::handoff::{Handoff, HandoffStatus, Package, handoff_key};
 use interlock_domain::contact::name::{PurposeId, SourceId};
 use interlock_domain::contact::note::Noted;
 use interlock_domain::contact::reason::Refusal;
@@ -21,6 +19,7 @@ use interlock_domain::time::Timestamp;
 use super::super::change::Change;
 use super::super::claims::{self, exactly};
 use super::super::judge::{Moment, Outcome, suppressed_by};
+use super::super::limits::{KEPT_HANDOFFS, OPEN_HANDOFFS};
 use super::super::{check, offers};
 use super::{may_be_forgotten, status};
 
@@ -81,12 +80,12 @@ fn create(moment: &Moment<'_>, body: &CreateHandoff) -> Vec<Outcome> {
     let count = book.count(customer, moment.record, now);
     let mut outcomes = Vec::new();
     // What is past its time may be gone, or be there until somebody looks.
-    if count.open >= OPEN_MAX || count.all >= KEPT_MAX {
+    if count.open >= OPEN_HANDOFFS || count.all >= KEPT_HANDOFFS {
         outcomes.push(refused(Route::Handoffs, Refusal::TargetFull));
     }
     let expected_by = body.expected_by;
     let expected_by = expected_by.unwrap_or_else(|| now.plus_s(moment.rules.handoffs.wait_s));
-    if count.open >= OPEN_MAX || count.known >= KEPT_MAX || expected_by <= now {
+    if count.open >= OPEN_HANDOFFS || count.known >= KEPT_HANDOFFS || expected_by <= now {
         return outcomes;
     }
     let (commitments, promises) = offers::shown(moment, Some(body.customer));
