@@ -77,7 +77,8 @@ pub(crate) struct Stop {
 }
 
 impl Stop {
-    /// A stop with one line. Line breaks that a library put into its message become commas.
+    /// A stop with one line. Line breaks that a library put into its message become commas, and what
+    /// to do is added where only the system's words or the engine's are there.
     pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
         let message: String = message.into();
         let lines: Vec<&str> = message
@@ -85,10 +86,29 @@ impl Stop {
             .map(str::trim)
             .filter(|line| !line.is_empty())
             .collect();
-        Self {
-            exit,
-            message: lines.join(", "),
-        }
+        let mut message = lines.join(", ");
+        message.push_str(remedy(exit, &message));
+        Self { exit, message }
+    }
+}
+
+/// What to do, as the end of a line that does not say it.
+fn remedy(exit: Exit, message: &str) -> &'static str {
+    if exit == Exit::Locked && !message.contains("stop") {
+        return "; stop it, or name another directory with --data";
+    }
+    // The system's words for a full disk, which any write may meet.
+    if message.contains("No space left on device") && !message.contains("make room") {
+        return "; make room on the disk";
+    }
+    ""
+}
+
+impl Stop {
+    /// The form for machines.
+    fn document(&self) -> String {
+        let error = serde_json::json!({"exit": self.exit as u8, "message": self.message});
+        serde_json::json!({ "error": error }).to_string()
     }
 }
 
@@ -98,12 +118,17 @@ impl fmt::Display for Stop {
     }
 }
 
-/// The code `main` returns.
-pub(crate) fn code(outcome: Result<(), Stop>) -> ExitCode {
+/// The code `main` returns. With `json` a refusal is one JSON document on standard output as well,
+/// `{"error": {"exit": …, "message": …}}` whatever the verb.
+pub(crate) fn code(outcome: Result<(), Stop>, json: bool) -> ExitCode {
     let exit = match outcome {
         Ok(()) => Exit::Done,
         Err(stop) => {
+            // Without a message the verb has said it.
             if !stop.message.is_empty() {
+                if json {
+                    crate::console::say(&stop.document());
+                }
                 crate::console::complain(&stop.message);
             }
             stop.exit
@@ -150,6 +175,21 @@ mod tests {
     fn a_stop_is_one_line() {
         let stop = Stop::new(Exit::Config, "a\n  b\n\nc");
         assert_eq!(stop.message, "a, b, c");
+    }
+
+    #[test]
+    fn what_to_do_is_said_once() {
+        let said = |exit, message: &str| Stop::new(exit, message).message;
+        assert_eq!(
+            said(Exit::Locked, "it is in use by another process"),
+            "it is in use by another process; stop it, or name another directory with --data"
+        );
+        assert_eq!(said(Exit::Locked, "stop the server"), "stop the server");
+        let full = "write: No space left on device (os error 28)";
+        let told = said(Exit::Data, full);
+        assert_eq!(told, format!("{full}; make room on the disk"));
+        assert_eq!(said(Exit::Data, &told), told);
+        assert_eq!(said(Exit::Data, "no rights"), "no rights");
     }
 
     #[test]

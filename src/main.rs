@@ -41,7 +41,12 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 /// May this agent act, now? An in-memory coordinator that answers, and reserves what it promises.
 #[derive(Debug, Parser)]
-#[command(name = "interlock", version, arg_required_else_help = true)]
+#[command(
+    name = "interlock",
+    version,
+    arg_required_else_help = true,
+    max_term_width = 80
+)]
 struct Cli {
     #[command(subcommand)]
     verb: Verb,
@@ -96,7 +101,9 @@ fn main() -> ExitCode {
     panics::install();
     let outcome = std::panic::catch_unwind(run)
         .unwrap_or_else(|_| Err(Stop::new(Exit::Bug, "stopped by the bug named above")));
-    exit::code(outcome)
+    // Also when the command line makes no sense, so it is not asked of what was parsed.
+    let json = std::env::args_os().skip(1).any(|word| word == "--json");
+    exit::code(outcome, json)
 }
 
 fn run() -> Result<(), Stop> {
@@ -145,4 +152,30 @@ fn usage(help: &clap::Error) -> Result<(), Stop> {
     }
     console::say(help.to_string().trim_end());
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    /// The longest line of the help of a verb and of all below it.
+    fn check_width(command: &mut clap::Command, path: &str) {
+        let path = format!("{path} {}", command.get_name());
+        let help = command.render_long_help().to_string();
+        for line in help.lines() {
+            assert!(line.chars().count() <= 80, "{path}: {line}");
+        }
+        for verb in command.get_subcommands_mut() {
+            check_width(verb, &path);
+        }
+    }
+
+    #[test]
+    fn help_keeps_within_80_columns() {
+        let mut command = Cli::command();
+        command.build();
+        check_width(&mut command, "");
+    }
 }

@@ -108,10 +108,13 @@ impl Seed {
                 let start = error.span().map_or(0, |span| span.start);
                 let before = text.as_bytes().iter().take(start);
                 let line = 1 + before.filter(|byte| **byte == b'\n').count();
-                format!("line {line}: {}", error.message())
+                format!("line {line}: {}", without_values(error.message()))
             })?
         } else {
-            serde_json::from_str(text).map_err(|error| error.to_string())?
+            let mut text = serde_json::Deserializer::from_str(text);
+            let file: File = serde_path_to_error::deserialize(&mut text).map_err(placed)?;
+            text.end().map_err(|error| error.to_string())?;
+            file
         };
         let spaces = file.spaces.into_iter().map(|space| {
             let name = space.name.clone();
@@ -141,6 +144,25 @@ impl Seed {
         }
         Ok(lines)
     }
+}
+
+/// A refusal with the member it is about.
+fn placed(error: serde_path_to_error::Error<serde_json::Error>) -> String {
+    let path = error.path().to_string();
+    let what = without_values(&error.into_inner().to_string());
+    match path.as_str() {
+        "." => what,
+        path => format!("{path}: {what}"),
+    }
+}
+
+/// A library's words without the text it found where another thing belongs: it may be a key.
+fn without_values(message: &str) -> String {
+    let Some((before, rest)) = message.split_once("string \"") else {
+        return message.to_owned();
+    };
+    let after = rest.rfind("\", expected").and_then(|at| rest.get(at + 1..));
+    format!("{before}a text{}", after.unwrap_or_default())
 }
 
 fn new_space(space: Space) -> Result<NewSpace, String> {
@@ -259,6 +281,22 @@ mod tests {
         let broken = JSON.replace("agentssecret0001", "agentssecret 0001");
         let what = Seed::parse(&broken, false).unwrap_err();
         assert!(!what.contains("agentssecret"), "{what}");
+        // Where a key stands for itself and not in an object.
+        let key = "nia_sk_test_br1_one_a_agentssecret0001";
+        let json = JSON.replace("[{\n            \"key\": \"", "[\"");
+        let json = json.replace(
+            "\",\n            \"scopes\": [\"coordinate\"], \"roles\": [\"analysis\"]}]",
+            "\"]",
+        );
+        assert!(json.contains(&format!("[\"{key}\"]")), "{json}");
+        let what = Seed::parse(&json, false).unwrap_err();
+        assert!(
+            what.starts_with("spaces[0].sources[0].keys[0]: invalid type: a text, expected"),
+            "{what}"
+        );
+        let toml = format!("[[spaces]]\nid = [\"a\"]\nname = \"x\"\nvault = \"{key}\"\n");
+        let what = Seed::parse(&toml, true).unwrap_err();
+        assert!(!what.contains("agentssecret"), "{what}");
     }
 
     #[test]
@@ -266,6 +304,11 @@ mod tests {
         let refused =
             |from: &str, to: &str| Seed::parse(&JSON.replace(from, to), false).unwrap_err();
         assert!(refused("\"name\": \"one\"", "\"nome\": \"one\"").contains("line 2"));
+        let number = Seed::parse("{\"spaces\": 3}", false).unwrap_err();
+        assert!(
+            number.starts_with("spaces: invalid type: integer `3`"),
+            "{number}"
+        );
         assert!(refused("[\"coordination\"]", "[\"x\"]").contains("unknown feature `x`"));
         assert!(refused("[\"coordinate\"]", "[\"x\"]").contains("unknown scope `x`"));
         assert!(refused("[\"analysis\"]", "[\"x\"]").contains("unknown role `x`"));

@@ -42,7 +42,9 @@ fn render_setting(file: &mut String, setting: &Setting) {
             line(file, &format!("# One of \"{}\".", of.join("\", \"")));
             line(file, &format!("{} = \"{default}\"", setting.name));
         }
-        Kind::Text { default } => line(file, &format!("{} = \"{default}\"", setting.name)),
+        Kind::Address { default } | Kind::Text { default } => {
+            line(file, &format!("{} = \"{default}\"", setting.name));
+        }
     }
 }
 

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::net::SocketAddr;
 use std::ops::Range;
 
 use toml::Spanned;
@@ -176,6 +177,16 @@ fn check(
                 None => what,
             })
         }
+        Kind::Address { .. } => {
+            let rule = "is an address and a port, such as \"127.0.0.1:7440\"";
+            let DeValue::String(text) = value.get_ref() else {
+                return Err(format!("{name} {rule}, not {}", kind(value.get_ref())));
+            };
+            match text.parse::<SocketAddr>() {
+                Ok(_) => Ok(Value::Text(text.as_ref().to_owned())),
+                Err(_) => Err(format!("{name} = {text:?}: it {rule}")),
+            }
+        }
         Kind::Text { .. } => {
             let DeValue::String(text) = value.get_ref() else {
                 let is = kind(value.get_ref());
@@ -249,6 +260,15 @@ mod tests {
         assert_eq!(
             wrong("[shards]\ncount = \"two\""),
             "line 2: [shards] count is a whole number from 0 to 256"
+        );
+        assert_eq!(
+            wrong("[server]\nlisten = \"x\""),
+            "line 2: [server] listen = \"x\": it is an address and a port, such as \"127.0.0.1:7440\""
+        );
+        assert_eq!(
+            wrong("[server]\nlisten = 7440"),
+            "line 2: [server] listen is an address and a port, such as \"127.0.0.1:7440\", not a whole \
+             number"
         );
         assert_eq!(
             wrong("[storage]\nengine = \"sledd\""),

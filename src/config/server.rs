@@ -1,13 +1,13 @@
 //! `[server]`: how the node is reached. Read by `serve` and `wiring`.
 
-use super::setting::{integer, section, text};
+use super::setting::{address, integer, section, text};
 
 section! {
     /// How the node is reached.
     Server = "server" {
         /// Address and port. Beyond loopback it needs `tls_cert` and `tls_key`, or `--insecure-http`.
         /// Port 0 takes a free one; the ready line says which.
-        listen: String = text("127.0.0.1:7440"),
+        listen: String = address("127.0.0.1:7440"),
         /// The file of the certificate and those it was signed by, in PEM; empty: HTTP without TLS.
         /// SIGHUP reads it and the key again.
         tls_cert: String = text(""),

@@ -45,6 +45,11 @@ pub(crate) enum Kind {
         /// The words.
         of: &'static [&'static str],
     },
+    /// An address and a port.
+    Address {
+        /// Where nothing is said.
+        default: &'static str,
+    },
     /// Any text of at most 1,024 bytes.
     Text {
         /// Where nothing is said.
@@ -60,7 +65,7 @@ pub(crate) const TEXT_BYTES_MAX: usize = 1_024;
 pub(crate) enum Value {
     /// Of [`Kind::Integer`].
     Integer(u64),
-    /// Of [`Kind::Choice`] and [`Kind::Text`].
+    /// Of [`Kind::Choice`], [`Kind::Address`] and [`Kind::Text`].
     Text(String),
 }
 
@@ -78,6 +83,11 @@ pub(crate) const fn choice(default: &'static str, of: &'static [&'static str]) -
     Kind::Choice { default, of }
 }
 
+/// An address and a port.
+pub(crate) const fn address(default: &'static str) -> Kind {
+    Kind::Address { default }
+}
+
 /// Any text.
 pub(crate) const fn text(default: &'static str) -> Kind {
     Kind::Text { default }
@@ -88,7 +98,7 @@ impl Kind {
     pub(crate) fn default_value(&self) -> Value {
         match self {
             Self::Integer { default, .. } => Value::Integer(*default),
-            Self::Choice { default, .. } | Self::Text { default } => {
+            Self::Choice { default, .. } | Self::Address { default } | Self::Text { default } => {
                 Value::Text((*default).to_owned())
             }
         }

@@ -23,6 +23,9 @@ pub(crate) const NAME: &str = "effects settle";
 
 /// The flags.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "\
+    interlock effects settle [OPTIONS] --space <NAME|ID> --state <STATE>\n       \
+    --by <BY> <--effect-key <KEY>|--effect-id <ID>|--short <ID>>")]
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,

@@ -36,6 +36,10 @@ const KEY_BYTES_MAX: u64 = 1_024;
 /// The flags.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("recipient").required(true)))]
+#[command(override_usage = "\
+    interlock gateway-verify [OPTIONS] --space <UUID> --gateway <NAME>\n       \
+    --channel <NAME> --keys <FILE>\n       \
+    <--destination <TYPE:VALUE>|--destination-hash <HASH>> [TOKEN]")]
 pub(crate) struct Args {
     /// The gateway's space.
     #[arg(long, value_name = "UUID")]

@@ -56,6 +56,11 @@ pub(crate) fn time(at: Timestamp) -> String {
     String::from_utf8_lossy(&text).into_owned()
 }
 
+/// An instant in a cell: date and time may stand below each other.
+pub(crate) fn stamp(rfc3339: &str) -> String {
+    rfc3339.replacen('T', " ", 1)
+}
+
 /// A span of seconds in its two largest units.
 pub(crate) fn span(seconds: i64) -> String {
     let seconds = seconds.max(0);
@@ -77,6 +82,8 @@ mod tests {
     fn spans_read_well() {
         let said: Vec<String> = [-5, 0, 59, 61, 3_600, 90_061].map(span).into();
         assert_eq!(said, ["0s", "0s", "59s", "1m 1s", "1h 0m", "1d 1h"]);
-        assert_eq!(time(Timestamp(1_767_614_400_000)), "2026-01-05T12:00:00Z");
+        let noon = time(Timestamp(1_767_614_400_000));
+        assert_eq!(noon, "2026-01-05T12:00:00Z");
+        assert_eq!(stamp(&noon), "2026-01-05 12:00:00Z");
     }
 }

@@ -32,6 +32,10 @@ pub(crate) const NAME: &str = "show";
 
 /// The flags.
 #[derive(Debug, clap::Args)]
+#[command(override_usage = "\
+    interlock show [OPTIONS] --space <NAME|ID>\n       \
+    <--subject <TYPE:VALUE>|--object <TYPE:NAMESPACE:ID>|--effect-key <KEY>|\n       \
+    --effect-id <ID>|--short <ID>>")]
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,

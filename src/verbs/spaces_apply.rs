@@ -7,7 +7,7 @@ use serde_json::value::RawValue;
 
 use super::place::Place;
 use super::print;
-use super::table::table;
+use super::table::{paragraph, table};
 use crate::admin::Admin;
 use crate::admin::protocol::{Answer, Answered, No};
 use crate::console::say;
@@ -98,7 +98,7 @@ impl Args {
         say(&table);
         for one in &members {
             if let Some(note) = &one.note {
-                say(&format!("{}: {note}", one.member));
+                say(&paragraph(&format!("{}: {note}", one.member)));
             }
         }
         if table.contains('…') {

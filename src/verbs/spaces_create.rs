@@ -87,7 +87,7 @@ impl Args {
         }
         let Made { id, name } = print::done(&answer)?;
         say(&format!(
-            "space `{name}` ({id}) made\nIts first key: interlock keys create --space {id} \
+            "space `{name}` ({id}) made\nIts first key:\n  interlock keys create --space {id} \\\n    \
              --source NAME --new-source{}",
             self.place.flags()
         ));

@@ -60,7 +60,8 @@ impl Args {
                 agreed => agreed.join(" "),
             };
             let version = one.version.to_string();
-            vec![one.kind, version, one.at, one.by, agreed, one.reason]
+            let since = print::stamp(&one.at);
+            vec![one.kind, version, since, one.by, agreed, one.reason]
         });
         let cells: Vec<Vec<String>> = cells.collect();
         let headings = ["document", "version", "since", "by", "agreed", "why"];

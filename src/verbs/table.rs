@@ -10,8 +10,11 @@ const GAP: usize = 2;
 /// No column gets narrower than this.
 const COLUMN_MIN: usize = 6;
 
-/// A table with a line of headings; only the headings when there are no rows.
+/// A table with a line of headings; `none` when there are no rows.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    if rows.is_empty() {
+        return "none".to_owned();
+    }
     let headings: Vec<String> = headings.iter().map(|&text| text.to_owned()).collect();
     let widths = widths(&headings, rows);
     let mut text = String::new();
@@ -22,27 +25,44 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
+/// A text in lines of a terminal's width.
+pub(crate) fn paragraph(text: &str) -> String {
+    wrapped(text, WIDTH).join("\n")
+}
+
 fn widths(headings: &[String], rows: &[Vec<String>]) -> Vec<usize> {
-    let mut widths: Vec<usize> = headings.iter().map(|text| length(text)).collect();
-    for row in rows {
-        for (width, cell) in widths.iter_mut().zip(row) {
-            *width = (*width).max(length(cell));
+    let columns = headings.len();
+    let (mut widths, mut words) = (vec![0; columns], vec![COLUMN_MIN; columns]);
+    for row in rows.iter().map(Vec::as_slice).chain([headings]) {
+        for (at, cell) in row.iter().enumerate().take(columns) {
+            widths[at] = widths[at].max(length(cell));
+            let word = cell.split(' ').map(length).max();
+            words[at] = words[at].max(word.unwrap_or_default());
         }
     }
-    let room = WIDTH.saturating_sub(GAP * widths.len().saturating_sub(1));
-    while widths.iter().sum::<usize>() > room {
-        // The first column names the row and is what people copy: it gives way last.
-        let wide = |width: &&mut usize| **width > COLUMN_MIN;
-        let others = widths.iter_mut().skip(1).filter(wide);
-        if let Some(width) = others.max_by_key(|width| **width) {
-            *width -= 1;
-        } else if let Some(width) = widths.first_mut().filter(wide) {
-            *width -= 1;
-        } else {
-            break;
-        }
+    let room = WIDTH.saturating_sub(GAP * columns.saturating_sub(1));
+    // Cells go on below between words; a word is broken only where that is not enough.
+    if !narrowed(&mut widths, room, &words) {
+        narrowed(&mut widths, room, &vec![COLUMN_MIN; columns]);
     }
     widths
+}
+
+/// Takes from the widest until all have room, none below its least; whether that was enough.
+fn narrowed(widths: &mut [usize], room: usize, least: &[usize]) -> bool {
+    while widths.iter().sum::<usize>() > room {
+        let wide = |(width, least): &(&mut usize, &usize)| **width > **least;
+        // The first column names the row and is what people copy: it gives way last.
+        let others = widths.iter_mut().zip(least).skip(1).filter(wide);
+        if let Some((width, _)) = others.max_by_key(|(width, _)| **width) {
+            *width -= 1;
+        } else if let Some((width, _)) = widths.iter_mut().zip(least).next().filter(wide) {
+            *width -= 1;
+        } else {
+            return false;
+        }
+    }
+    true
 }
 
 fn push_row(text: &mut String, row: &[String], widths: &[usize]) {
@@ -104,7 +124,7 @@ mod tests {
     fn columns_line_up() {
         let text = table(&["a", "name"], &[row(&["1", "x"]), row(&["22", "y"])]);
         assert_eq!(text, "a   name\n1   x\n22  y");
-        assert_eq!(table(&["a"], &[]), "a");
+        assert_eq!(table(&["a"], &[]), "none");
     }
 
     #[test]
@@ -140,6 +160,27 @@ mod tests {
             "{text}"
         );
         assert!(text.contains(id), "{text}");
+    }
+
+    #[test]
+    fn words_stay_in_one_piece_where_they_can() {
+        let stamp = "2026-11-30 12:17:29.007Z";
+        let why = "the second edit, which both roles agreed to after a long talk";
+        let cells = ["coordination", "12", stamp, "operator", "-", why];
+        let headings = ["document", "version", "since", "by", "agreed", "why"];
+        let text = table(&headings, &[row(&cells)]);
+        assert!(text.lines().all(|line| length(line) <= WIDTH), "{text}");
+        let words = cells.iter().flat_map(|cell| cell.split(' '));
+        for word in words.chain(headings) {
+            assert!(text.contains(word), "{word} in {text}");
+        }
+        // There is no room for both: one of them is broken.
+        let long = ["a".repeat(50), "b".repeat(50)];
+        let text = table(&["one", "two"], &[long.to_vec()]);
+        assert!(text.lines().all(|line| length(line) <= WIDTH), "{text}");
+        assert!(text.contains(&long[0]), "what names the row: {text}");
+        let long = format!("{} {}", "x".repeat(70), "y".repeat(70));
+        assert_eq!(paragraph(&long), long.replace(' ', "\n"));
     }
 
     #[test]

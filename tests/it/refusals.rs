@@ -50,6 +50,10 @@ fn a_locked_directory() {
     let ended = other.start_refused();
     assert_eq!(ended.code, Some(5), "{ended:?}");
     assert!(ended.refusal().contains("log"), "{ended:?}");
+    assert!(
+        ended.refusal().contains("stop it, or name another"),
+        "{ended:?}"
+    );
 }
 
 #[test]
@@ -107,6 +111,11 @@ fn an_unknown_setting_names_the_nearest() {
 
 #[test]
 fn a_setting_out_of_its_bounds() {
+    let address = Setup::new().config("[server]\nlisten = \"x\"\n");
+    let ended = address.start_refused();
+    assert_eq!(ended.code, Some(3));
+    let line = "interlock: config config.toml: line 2: [server] listen = \"x\": it is an address";
+    assert!(ended.refusal().starts_with(line), "{ended:?}");
     let ended = Setup::new()
         .config("[deadlines]\ncheck_deadline_ms = 0\n")
         .start_refused();

@@ -65,6 +65,12 @@ fn a_seed_that_is_wrong_is_refused_before_anything_is_made() {
     let refused = setup.start_refused();
     assert_eq!(refused.code, Some(11), "{refused:?}");
     assert!(!setup.data().path().exists(), "nothing was made");
+    let refused = Setup::new().seed("{\"spaces\": 3}").start_refused();
+    assert_eq!(refused.code, Some(11), "{refused:?}");
+    assert!(
+        refused.refusal().contains("seed.json: spaces: "),
+        "{refused:?}"
+    );
     let setup = Setup::new().seed(&SEED.replace("\"vault\"", "\"volt\""));
     let refused = setup.start_refused();
     assert_eq!(refused.code, Some(11), "{refused:?}");

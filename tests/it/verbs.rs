@@ -164,9 +164,17 @@ fn rules_change_without_a_restart_and_stay() {
     setup.data().write("rules.json", &format!("{rules:#}\n"));
     let words = ["spaces", "apply", "default", "rules.json"];
     let dry = [&words[..], &["--dry-run"]].concat();
-    assert!(verb(&setup, &dry).done().contains("version 2 would be"));
+    let told = verb(&setup, &dry).done();
+    assert!(told.contains("version 2 would be"), "{told}");
+    assert!(told.contains("left out"), "a note: {told}");
+    assert!(
+        told.lines().all(|line| line.chars().count() <= 80),
+        "{told}"
+    );
     assert_eq!(decision(&server), 422, "it was said only");
     let said = verb(&setup, &words).done();
+    let history = verb(&setup, &["spaces", "history", "default"]).done();
+    assert!(history.contains("coordination "), "in one piece: {history}");
     assert!(
         said.contains("version 2 is in force") && said.contains("purposes"),
         "{said}"
@@ -184,6 +192,39 @@ fn rules_change_without_a_restart_and_stay() {
         facts(&setup, &["spaces", "list"])["spaces"][0]["rules_version"],
         2
     );
+}
+
+/// Whatever the verb, and whatever it is refused for: one JSON document in one shape, beside the line.
+#[test]
+fn a_refusal_with_json_is_json() {
+    let (server, setup) = started();
+    for (words, code) in [
+        ("keys revoke nobody", 13),
+        ("spaces apply default none.json", 13),
+        ("verify", 5),
+        ("verify --data none", 10),
+        ("import --from none --data new", 10),
+        ("gateway-verify --keys none", 2),
+        ("spaces list --data none", 12),
+        ("spaces lst", 2),
+    ] {
+        let words: Vec<&str> = words.split(' ').chain(["--json"]).collect();
+        let said = verb(&setup, &words);
+        let line = said.line(code).trim_end().to_owned();
+        let document: Value = serde_json::from_str(&said.stdout).expect("one JSON document");
+        let error = document["error"].as_object().expect("an error");
+        assert_eq!(
+            (document.as_object().map(serde_json::Map::len), error.len()),
+            (Some(1), 2)
+        );
+        assert_eq!(error["exit"], code, "{said:?}");
+        assert_eq!(
+            line,
+            format!("interlock: {}", text(&document["error"], "message"))
+        );
+    }
+    assert_eq!(verb(&setup, &["keys", "revoke", "nobody"]).stdout, "");
+    drop(server);
 }
 
 #[test]
@@ -229,6 +270,11 @@ fn a_space_made_at_run_time_decides_at_once_and_after_a_kill() {
     let made = facts(&setup, &words);
     let space = text(&made, "id");
     assert!(verb(&setup, &words).line(13).contains("exists"));
+    let third = verb(&setup, &["spaces", "create", "third"]).done();
+    assert!(
+        third.lines().all(|line| line.chars().count() <= 80),
+        "{third}"
+    );
     let words = [
         "keys",
         "create",

@@ -16,6 +16,7 @@ fn an_effect_whose_lease_is_over_is_listed_and_settled() {
     }
     let awaiting = ["effects", "awaiting", "--space", "default"];
     assert_eq!(facts(&setup, &awaiting)["awaiting"], 0, "the leases hold");
+    assert_eq!(verb(&setup, &awaiting).done(), "none\n");
     server.set_clock("2026-01-05T12:30:00Z");
     let listed = facts(&setup, &awaiting);
     assert_eq!(listed["awaiting"], 3);
