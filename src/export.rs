@@ -6,7 +6,7 @@
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, BufReader, BufWriter, Read};
-use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::fs::{OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
@@ -50,8 +50,17 @@ impl Note {
     /// # Errors
     /// When one of them cannot be used.
     pub(crate) fn sealing(data: &Path, key: &Path) -> Result<Self, Stop> {
+        if open_to_others(key) {
+            let key = key.display();
+            let message = format!(
+                "--seal-with {key}: the group or others can read it; take that away (chmod go= \
+                 {key})"
+            );
+            return Err(Stop::new(Exit::Refused, message));
+        }
+        let sealer = sealer(key)?;
         let secret = secret::read_file(&data.join(data_dir::SECRET_FILE))?;
-        let sealed = sealer(key)?.seal(SECRET_ROW, secret.bytes());
+        let sealed = sealer.seal(SECRET_ROW, secret.bytes());
         let none = || Stop::new(Exit::Data, "no random bytes");
         Ok(Self {
             secret: Some(sealed.ok_or_else(none)?),
@@ -78,7 +87,8 @@ impl Note {
     pub(crate) fn open(&self, key: Option<&Path>, plain: Option<&Path>) -> Result<Secret, Stop> {
         let refuse = |what: &str| Err(Stop::new(Exit::Secret, what));
         match (&self.secret, key, plain) {
-            (_, _, Some(plain)) => secret::read_file(plain),
+            (_, _, Some(plain)) => secret::read_file(plain)
+                .map_err(|stop| Stop::new(Exit::Refused, format!("--secret {}", stop.message))),
             (Some(sealed), Some(key), None) => {
                 let opened = sealer(key)?.open(SECRET_ROW, sealed);
                 match opened.and_then(|bytes| Secret::of(&bytes)) {
@@ -101,11 +111,17 @@ impl Note {
     }
 }
 
+/// Can the group or others read this file? What is no file has no such rights.
+pub(crate) fn open_to_others(key: &Path) -> bool {
+    let found = fs::metadata(key);
+    found.is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o077 != 0)
+}
+
 /// Seals with the bytes of a file.
 fn sealer(key: &Path) -> Result<Sealer, Stop> {
     let refuse = |what: String| {
         let message = format!("--seal-with {}: {what}", key.display());
-        Stop::new(Exit::Secret, message)
+        Stop::new(Exit::Refused, message)
     };
     let mut bytes = Vec::new();
     File::open(key)
@@ -116,7 +132,7 @@ fn sealer(key: &Path) -> Result<Sealer, Stop> {
         .map_err(|error| refuse(format!("cannot be read: {error}")))?;
     if !KEY_BYTES.contains(&bytes.len()) {
         return Err(refuse(format!(
-            "must have {} to {} bytes; make one with head -c 32 /dev/urandom > FILE",
+            "must have {} to {} bytes; make one with (umask 077; head -c 32 /dev/urandom > FILE)",
             KEY_BYTES.start(),
             KEY_BYTES.end()
         )));

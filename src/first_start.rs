@@ -73,8 +73,19 @@ pub(crate) fn make(registry: &mut Registry, show: impl FnOnce(&Made)) -> Result<
     registry.create(&space, Exit::Bug)
 }
 
+/// Where the first question goes, and whether it can be allowed.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Asking {
+    /// The server's address.
+    pub(crate) address: SocketAddr,
+    /// It speaks TLS.
+    pub(crate) tls: bool,
+    /// The disk has too little room for anything new.
+    pub(crate) scarce: bool,
+}
+
 /// The block of a first start. It is the only place the keys are ever shown.
-pub(crate) fn block(made: &Made, data: Option<&Path>, address: SocketAddr, tls: bool) -> String {
+pub(crate) fn block(made: &Made, data: Option<&Path>, asking: &Asking) -> String {
     let home = data.map_or_else(
         || "made, in memory only,".to_owned(),
         |data| format!("made {} with", data.display()),
@@ -88,12 +99,16 @@ first start: {home} a secret and the space `{SPACE}` ({space})
   source key    {source}
   operator key  {operator}
 
-Keep them: they are stored as keyed hashes and never shown again. Ask the first question:
+Keep them: they are stored as keyed hashes and never shown again. {ask}:
 
 {curl}
 ",
         space = made.space,
-        curl = curl_line(address, tls, source),
+        ask = match asking.scarce {
+            true => "Once the disk has room, ask the first question",
+            false => "Ask the first question",
+        },
+        curl = curl_line(asking.address, asking.tls, source),
     )
 }
 

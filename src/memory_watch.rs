@@ -106,7 +106,12 @@ impl MemoryWatch {
                 let full = self.is_full(bytes, was_full);
                 pressure.full.store(full, Ordering::Relaxed);
                 if full && !was_full {
-                    tracing::warn!(bytes, max = self.bytes_max, "memory is at its bound");
+                    tracing::warn!(
+                        bytes,
+                        max = self.bytes_max,
+                        "memory is at its bound, [memory] memory_bytes_max: nothing new is reserved \
+                         until it is below"
+                    );
                 }
             }
         });

@@ -3,7 +3,8 @@
 //! The engine writes while it opens, so a disk without a free byte would keep a server from starting,
 //! and its operator from seeing what is there. A file without content holds the room: a start that
 //! finds the disk full gives it up, and the next one that finds room makes it anew. Not here: the
-//! bound under which nothing new is reserved (`[storage] free_bytes_min`). Called by `wiring`.
+//! bound under which nothing new is reserved (`[storage] free_bytes_min`), but for the line that says so
+//! at a start. Called by `wiring`, `serve` and `running`.
 
 use std::fs::{self, OpenOptions};
 use std::io;
@@ -60,6 +61,15 @@ fn allocate(path: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// The line of a start on a disk that has less free than the bound: what is asked next is not allowed.
+pub(crate) fn scarce(free: Option<u64>, free_bytes_min: u64) -> Option<String> {
+    let free = free.filter(|free| *free < free_bytes_min)?;
+    Some(format!(
+        "disk: {free} bytes are free, and nothing new is reserved (503 `capacity`) below [storage] \
+         free_bytes_min = {free_bytes_min}: make room, or set it lower"
+    ))
+}
+
 /// Free bytes of the disk, for us.
 fn free(data: &Path) -> Option<u64> {
     let space = statvfs(data).ok()?;
@@ -69,6 +79,17 @@ fn free(data: &Path) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_disk_with_too_little_room_is_told_with_the_setting() {
+        assert_eq!(scarce(None, 10), None);
+        assert_eq!(scarce(Some(10), 10), None);
+        let told = scarce(Some(9), 10).expect("a line");
+        assert!(
+            told.contains("[storage] free_bytes_min = 10") && told.contains("make room"),
+            "{told}"
+        );
+    }
 
     #[test]
     fn room_is_kept_once_and_only_where_there_is_enough() {

@@ -30,7 +30,7 @@ use crate::serve::{counted, found, ready_line};
 use crate::signals::{Asked, Signals};
 use crate::tls::Tls;
 use crate::wiring::{self, Opened};
-use crate::{first_start, telemetry};
+use crate::{first_start, reserve, telemetry};
 
 /// How long answers that carry a failure may take to leave before the process ends.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -204,6 +204,10 @@ impl Running {
                 tls.is_some(),
                 "$INTERLOCK_KEY",
             ));
+        }
+        let min = self.start.config.storage.free_bytes_min;
+        if let Some(line) = reserve::scarce(opened.log.free_bytes(), min) {
+            say(&line);
         }
         let tls = tls.is_some();
         say(&ready_line(

@@ -87,7 +87,7 @@ impl Secret {
         if check == Some(self.derive(Use::Check).to_vec()) {
             return Ok(());
         }
-        let message = "the secret is not the one this data was written with; name the right one";
+        let message = "the secret is not the one this data was written with; name the right one with --secret";
         Err(Stop::new(Exit::Secret, message))
     }
 }

@@ -9,7 +9,7 @@
 //! ready.
 
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -27,7 +27,7 @@ use crate::running::{self, Running};
 use crate::seed::Seed;
 use crate::tls::Tls;
 use crate::wiring::{self, Opened};
-use crate::{data_dir, first_start, secret, telemetry};
+use crate::{data_dir, first_start, reserve, secret, telemetry};
 
 /// The flags. A flag goes before the setting of the same name.
 #[derive(Debug, clap::Args)]
@@ -47,8 +47,8 @@ pub(crate) struct Args {
     /// Its private key in PEM ([server] tls_key).
     #[arg(long, value_name = "FILE")]
     tls_key: Option<PathBuf>,
-    /// How many shards decide ([shards] count).
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=256))]
+    /// How many shards decide, 0 to 256; 0 takes one less than there are cores ([shards] count).
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=256))]
     shards: Option<u64>,
     /// Makes the spaces of a file that do not exist yet (JSON, or TOML by its name).
     #[arg(long, value_name = "FILE")]
@@ -74,7 +74,7 @@ pub(crate) struct Args {
 #[cfg(test)]
 impl Args {
     /// The data directory of the command line.
-    pub(crate) fn data(&self) -> Option<&Path> {
+    pub(crate) fn data(&self) -> Option<&std::path::Path> {
         self.data.as_deref()
     }
 }
@@ -106,13 +106,14 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
     let clock = args
         .test_clock
         .map_or_else(NodeClock::system, NodeClock::test);
-    let (opened, registry) = open(&config, args, seed.as_ref(), &clock, |made, data| {
-        say(&first_start::block(
-            made,
-            data,
-            reserved.address,
-            tls.is_some(),
-        ));
+    let (opened, registry) = open(&config, args, seed.as_ref(), &clock, |made, opened| {
+        let scarce = reserve::scarce(opened.log.free_bytes(), config.storage.free_bytes_min);
+        let asking = first_start::Asking {
+            address: reserved.address,
+            tls: tls.is_some(),
+            scarce: scarce.is_some(),
+        };
+        say(&first_start::block(made, opened.data.as_deref(), &asking));
     })?;
     let verbs_in = verbs_dir(args, &opened)?;
     let start = running::Start {
@@ -162,7 +163,7 @@ fn open(
     args: &Args,
     seed: Option<&Seed>,
     clock: &NodeClock,
-    show: impl FnOnce(&Made, Option<&Path>),
+    show: impl FnOnce(&Made, &Opened),
 ) -> Result<(Opened, Registry), Stop> {
     let opened = wiring::open_log(&config.storage, args.accept_truncation)?;
     for line in &opened.notes {
@@ -181,8 +182,7 @@ fn open(
             }
         }
         None if registry.spaces() == 0 => {
-            let data = opened.data.as_deref();
-            first_start::make(&mut registry, |made| show(made, data))?;
+            first_start::make(&mut registry, |made| show(made, &opened))?;
         }
         None => {}
     }

@@ -234,7 +234,8 @@ impl<M: Machine> CommitThread<M> {
                 tracing::warn!(
                     free,
                     min,
-                    "the disk is nearly full: nothing new is reserved"
+                    "the disk is nearly full, below [storage] free_bytes_min: nothing new is \
+                     reserved until it has room"
                 );
             } else {
                 tracing::info!(free, min, "the disk has room again");

@@ -62,6 +62,7 @@ impl Args {
         let written = anew(&data, &old).and_then(|()| exchange(&data));
         drop(old);
         clear(&data);
+        place::tell_of_owner(&data, &data);
         written?;
         let compacted = Compacted {
             bytes_before,

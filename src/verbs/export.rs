@@ -36,6 +36,9 @@ const BYTES_TOLD: u64 = 256 * 1024 * 1024;
 /// The flags.
 #[derive(Debug, clap::Args)]
 #[command(group(clap::ArgGroup::new("secret").required(true)))]
+#[command(override_usage = "\
+    interlock export [OPTIONS] --to <FILE>\n       \
+    <--seal-with <FILE>|--without-secret>")]
 pub(crate) struct Args {
     #[command(flatten)]
     place: Place,
@@ -77,7 +80,7 @@ pub(super) struct Holds {
     secret_sealed: bool,
     bytes: u64,
     history_days: u64,
-    history_rows: u64,
+    history_receipts: u64,
     snapshots: u64,
     meta_values: u64,
     appends: u64,
@@ -91,7 +94,7 @@ impl Holds {
             secret_sealed: note.secret.is_some(),
             bytes: all.bytes,
             history_days: all.history_days,
-            history_rows: all.history_rows,
+            history_receipts: all.history_rows,
             snapshots: all.snapshots,
             meta_values: all.meta,
             appends: all.appends,
@@ -106,7 +109,7 @@ impl Holds {
             ("appends after them", self.appends.to_string()),
             ("spaces, keys and so on", self.meta_values.to_string()),
             ("days of history", self.history_days.to_string()),
-            ("rows of history", self.history_rows.to_string()),
+            ("receipts in history", self.history_receipts.to_string()),
         ];
         let rows: Vec<Vec<String>> = rows
             .map(|(name, value)| vec![name.to_owned(), value])
@@ -126,13 +129,19 @@ impl Args {
             let message = format!("--to {}: {error}", self.to.display());
             Stop::new(Exit::Usage, message)
         })?;
+        let dir = place::log(&data)?;
         let note = match &self.seal_with {
             Some(key) => Note::sealing(&data, key)?,
             None => Note::default(),
         };
-        let dir = place::log(&data)?;
         match panics::unsaid(|| SledLog::open(&dir, &SledOptions::default())) {
-            Ok(log) => of_log(&log, &to, &note)?,
+            Ok(log) => {
+                let written = of_log(&log, &to, &note);
+                drop(log);
+                // Opening makes files, also when nothing came of it.
+                place::tell_of_owner(&data, &data);
+                written?;
+            }
             Err(LogError::Locked(_)) => self.by_server(&to, &note)?,
             Err(error) => return Err(log_stop::read(error)),
         }

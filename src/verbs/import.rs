@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 use interlock_storage::export::{Survey, import};
 
 use super::export::Holds;
-use super::place::Place;
+use super::place::{self, Place};
 use super::print;
 use crate::admin::protocol::Answer;
 use crate::console::{complain, say};
 use crate::data_dir::{self, LOG_DIR, SECRET_DRAFT_FILE, SECRET_FILE};
 use crate::exit::{Exit, Stop};
-use crate::export::{Note, imported, reader, survey};
+use crate::export::{Note, imported, open_to_others, reader, survey};
 use crate::secret::Secret;
 
 /// The log until it is whole.
@@ -50,7 +50,14 @@ impl Args {
         let found = survey(&self.from)?;
         let note = Note::of(&found)?;
         let secret = note.open(self.seal_with.as_deref(), self.secret.as_deref())?;
+        if let Some(key) = self.seal_with.as_deref().filter(|key| open_to_others(key)) {
+            let key = key.display();
+            complain(&format!(
+                "--seal-with {key}: the group or others can read it; take that away (chmod go= {key})"
+            ));
+        }
         data_dir::close_to_others();
+        let made_here = !data.exists();
         data_dir::prepare(&data)?;
         for name in [LOG_DIR, SECRET_FILE, SECRET_DRAFT_FILE] {
             if data.join(name).exists() {
@@ -67,8 +74,12 @@ impl Args {
         if let Err(stop) = made {
             // What is left has no use, and a start refuses it.
             fs::remove_dir_all(&building).ok();
+            if made_here {
+                fs::remove_dir(&data).ok();
+            }
             return Err(stop);
         }
+        place::tell_of_owner(&data, &data_dir::parent_of(&data));
         let holds = Holds::new(&self.from, found.at_ms, &note, &found.holds);
         if self.place.json {
             print::json(&Answer::one(&holds), None);

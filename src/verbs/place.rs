@@ -2,6 +2,9 @@
 //!
 //! Here: the flags that all verbs share. Not here: what they ask.
 
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
@@ -9,6 +12,7 @@ use serde::Serialize;
 use crate::admin::client;
 use crate::admin::protocol::Answer;
 use crate::config::Config;
+use crate::console::complain;
 use crate::data_dir::LOG_DIR;
 use crate::exit::{Exit, Stop};
 
@@ -72,6 +76,36 @@ pub(crate) fn log(data: &Path) -> Result<PathBuf, Stop> {
         data.display()
     );
     Err(Stop::new(Exit::Data, message))
+}
+
+/// Says what gives the files back when a verb made some below `path` as another user than the one
+/// that `like` belongs to: root made them, and the server is not root.
+pub(super) fn tell_of_owner(path: &Path, like: &Path) {
+    // Who cannot look has no rights to give anything back either.
+    let owner = fs::metadata(like).map(|found| found.uid());
+    if owner.is_ok_and(|owner| is_anothers(path, owner).unwrap_or(false)) {
+        let [path, like] = [path, like].map(|path| quoted(&path.display().to_string()));
+        complain(&format!(
+            "what was made in {path} belongs to another user than {like}; give it back: chown -R \
+             --reference={like} {path}"
+        ));
+    }
+}
+
+/// Does anything from here down belong to another user?
+fn is_anothers(path: &Path, owner: u32) -> io::Result<bool> {
+    let found = fs::symlink_metadata(path)?;
+    if found.uid() != owner {
+        return Ok(true);
+    }
+    if found.is_dir() {
+        for entry in fs::read_dir(path)? {
+            if is_anothers(&entry?.path(), owner)? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
 }
 
 /// A word as a shell takes it.

@@ -97,7 +97,7 @@ fn restore(setup: &Setup, words: &[&str]) {
 fn a_node_comes_back_from_an_export_that_was_made_under_load() {
     let server = setup().shards(2).start();
     let setup = server.setup();
-    setup.data().write("key", KEY_FILE);
+    setup.data().write_closed("key", KEY_FILE);
     let new = new_key(&setup);
     let keyed = json!({"agent": "a", "intent": "i", "direction": "outbound", "purpose": "service",
         "subject": {"type": "phone_e164", "value": "+5511900000001"}});
@@ -188,11 +188,18 @@ fn say(setup: &Setup, words: &str) -> Said {
 fn what_cannot_be_exported_is_refused() {
     let server = setup().start();
     let setup = server.setup();
-    setup.data().write("key", KEY_FILE);
-    setup.data().write("short", "a word");
+    setup.data().write_closed("key", KEY_FILE);
+    setup.data().write_closed("short", "a word");
+    setup.data().write("open", KEY_FILE);
     say(&setup, "export --to export").line(2);
-    say(&setup, "export --to export --seal-with short").line(7);
-    say(&setup, "export --to export --seal-with none").line(7);
+    for (key, told) in [
+        ("short", "--seal-with short: must have 32 to 4096 bytes"),
+        ("none", "--seal-with none: cannot be read"),
+        ("open", "--seal-with open: the group or others can read it"),
+    ] {
+        let said = say(&setup, &format!("export --to export --seal-with {key}"));
+        assert!(said.line(13).contains(told), "{said:?}");
+    }
     let sealed = "export --to export --seal-with key";
     say(&setup, sealed).done();
     let again = say(&setup, sealed);
@@ -202,8 +209,18 @@ fn what_cannot_be_exported_is_refused() {
     setup.data().write("half.partial", "");
     let half = say(&setup, "export --to half --without-secret");
     assert!(half.line(13).contains("half.partial is there"), "{half:?}");
-    say(&setup, "export --data none --to x --without-secret").line(10);
-    say(&setup, "compact").line(5);
+    for words in [
+        "export --to x --without-secret",
+        "export --to x --seal-with key",
+        "verify",
+        "compact",
+    ] {
+        let said = say(&setup, &format!("{words} --data none"));
+        let told = "none holds no log; name a data directory with --data";
+        assert!(said.line(10).contains(told), "{words}: {said:?}");
+    }
+    let busy = say(&setup, "compact");
+    assert!(busy.line(5).contains("stop the server"), "{busy:?}");
 }
 
 /// Nothing is left of an import that is refused, and whatever is there is not touched.
@@ -213,7 +230,7 @@ fn what_cannot_be_imported_is_refused_whole() {
     filled(&server, 2);
     let setup = server.setup();
     let home = setup.data().home().to_owned();
-    setup.data().write("key", KEY_FILE);
+    setup.data().write_closed("key", KEY_FILE);
     setup
         .data()
         .write("other", "thirty-two bytes of somebody else's.");
@@ -230,7 +247,13 @@ fn what_cannot_be_imported_is_refused_whole() {
     for (words, code, told) in [
         ("export", 7, "--seal-with"),
         ("export --seal-with other", 7, "another key"),
-        ("export --secret other", 7, "32 bytes"),
+        (
+            "export --secret other",
+            13,
+            "--secret other must be 32 bytes",
+        ),
+        ("export --secret none", 13, "--secret none is not there"),
+        ("export --seal-with none", 13, "--seal-with none"),
         ("bare", 7, "--secret"),
         ("bare --seal-with key", 7, "--secret"),
         ("cut --seal-with key", 6, "ends early"),
@@ -246,10 +269,54 @@ fn what_cannot_be_imported_is_refused_whole() {
     fs::write(home.join("strange"), [7; 32]).expect("a file");
     let said = say(&setup, "import --data new --from bare --secret strange");
     assert!(said.line(7).contains("not the one"), "{said:?}");
+    assert!(!home.join("new").exists());
+    // An empty directory that was there stays, and stays empty.
+    fs::create_dir(home.join("new")).expect("a directory");
+    say(&setup, "import --data new --from bare --secret strange").line(7);
     let left = fs::read_dir(home.join("new")).expect("a directory").count();
     assert_eq!(left, 0);
-    say(&setup, "import --data new --from export --seal-with key").done();
+    let done = say(&setup, "import --data new --from export --seal-with key");
+    assert_eq!(done.stderr, "");
+    done.done();
+    // In need, a key that others can read is taken, and told of.
+    setup.data().write("open", KEY_FILE);
+    let done = say(
+        &setup,
+        "import --data second --from export --seal-with open",
+    );
+    assert!(done.stderr.contains("chmod go= open"), "{done:?}");
+    done.done();
     expect_all(&server, 2);
+}
+
+/// What root makes for a server that is not root is of no use to it. Who is not root cannot make
+/// such a place, and is told nothing.
+#[test]
+fn what_root_made_for_another_user_is_told_with_what_gives_it_back() {
+    let server = setup().start();
+    let setup = server.setup();
+    say(&setup, "export --to export --without-secret").done();
+    assert_eq!(server.terminate().code, Some(0));
+    let home = setup.data().home();
+    fs::copy(setup.data().path().join("secret"), home.join("kept")).expect("a copy");
+    fs::create_dir(home.join("theirs")).expect("a directory");
+    let chown = |place: &str| std::os::unix::fs::chown(home.join(place), Some(4_242), None);
+    let is_root = chown("theirs").is_ok();
+    let told = |words: &str, line: &str| {
+        let said = say(&setup, words);
+        assert_eq!(said.stderr.contains(line), is_root, "{words}: {said:?}");
+        said.done();
+    };
+    told(
+        "import --from export --secret kept --data theirs/data",
+        "chown -R --reference=theirs theirs/data",
+    );
+    if is_root {
+        chown("data").expect("root may");
+    }
+    let line = "chown -R --reference=./data ./data";
+    told("compact", line);
+    told("export --to another --without-secret", line);
 }
 
 /// A log of which much is gone: the engine keeps its bytes until it is written anew.

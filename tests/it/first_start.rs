@@ -55,6 +55,36 @@ fn the_ready_line_comes_last_and_says_how_safe_an_answer_is() {
     assert_eq!(server.get("/readyz", "").status, 200);
 }
 
+/// A start on a disk that has less free than the bound promises nothing, and names the setting.
+#[test]
+fn a_start_on_a_small_disk_says_that_nothing_new_is_reserved() {
+    // No disk that tests run on has a tebibyte free; one that has sees the other side of it.
+    const MOST: u64 = 1 << 40;
+    let setup = Setup::new().config(&format!("[storage]\nfree_bytes_min = {MOST}\n"));
+    let room = rustix::fs::statvfs(setup.data().home()).expect("a file system");
+    let scarce = room.f_bavail * room.f_frsize < MOST;
+    let server = setup.start();
+    let check = |server: &Server| {
+        let told = server.stdout().join("\n");
+        let line = format!("[storage] free_bytes_min = {MOST}");
+        assert_eq!(told.contains(&line), scarce, "{told}");
+        told
+    };
+    let told = check(&server);
+    let asks = "never shown again. Once the disk has room, ask the first question:";
+    assert_eq!(told.contains(asks), scarce, "{told}");
+    server.stderr_line("free_bytes_min");
+    let key = key(&server, "source");
+    let answer = server.post_once(
+        "/v1/coordination/effects",
+        &key,
+        "first",
+        &serde_json::json!({"effect_key": "first", "kind": "filing"}),
+    );
+    assert_eq!(answer.status == 503, scarce, "{answer:?}");
+    check(&server.restart(|setup| setup));
+}
+
 #[test]
 fn a_first_start_needs_no_settings_file_and_closes_its_data() {
     let server = Setup::new().start();
@@ -137,6 +167,12 @@ fn another_number_of_shards_finds_everything() {
     });
     let path = "/v1/coordination/check";
     assert_eq!(server.post(path, &key, &check).json()["decision"], "allow");
+    let server = server.restart(|setup| setup.shards(0));
+    let ready = server.line("ready ");
+    assert!(
+        !ready.contains(" shards=0 "),
+        "as many as there are cores: {ready}"
+    );
     let server = server.restart(|setup| setup.shards(3));
     assert!(server.line("ready ").contains(" shards=3 "));
     assert_eq!(server.post(path, &key, &check).json()["decision"], "deny");

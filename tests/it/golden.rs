@@ -70,7 +70,7 @@ fn write(folder: &Path) {
     let server = Setup::new().seed(SEED).config(CONFIG).shards(2).start();
     let mut told = fill(&server);
     let setup = server.setup();
-    setup.data().write("key", KEY_FILE);
+    setup.data().write_closed("key", KEY_FILE);
     let exported = facts(&setup, &["export", "--to", "export", "--seal-with", "key"]);
     told["at"] = exported["at"].clone();
     let setup = server.kill();
@@ -143,7 +143,7 @@ fn every_released_format_is_opened_and_imported() {
         tar(&["-C", &home, "-xzf", &archive]);
         expect(&opened, &told);
         let imported = Setup::new().config(CONFIG).test_clock(at);
-        imported.data().write("key", KEY_FILE);
+        imported.data().write_closed("key", KEY_FILE);
         let from = folder.join("export").display().to_string();
         verb(
             &imported,

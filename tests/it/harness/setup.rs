@@ -1,6 +1,8 @@
 //! How a server is started.
 
 use std::ffi::OsString;
+use std::fs::Permissions;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
@@ -29,6 +31,14 @@ impl Data {
     /// The data directory.
     pub(crate) fn path(&self) -> PathBuf {
         self.home().join("data")
+    }
+
+    /// Writes a file that only its owner can read into the working directory.
+    pub(crate) fn write_closed(&self, name: &str, text: &str) -> PathBuf {
+        let path = self.write(name, text);
+        let mode = Permissions::from_mode(0o600);
+        std::fs::set_permissions(&path, mode).expect("a file for a test");
+        path
     }
 
     /// Writes a file into the working directory.
