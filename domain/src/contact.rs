@@ -68,6 +68,7 @@ mod reserve_effect;
 mod settle_admission;
 mod settle_effect;
 pub mod shadow;
+mod short_list;
 mod show;
 pub mod suppression;
 pub mod tally;

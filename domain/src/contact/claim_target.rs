@@ -65,7 +65,6 @@ pub(super) fn decide(
     let accepted = Claim {
         level: level.clone(),
         rank,
-        via: ClaimVia::Declaration,
         until: now.plus_s(i64::from(lease_s)),
         epoch: view.next_version,
         ..begun(wanted, own, now)

@@ -16,6 +16,7 @@ use crate::contact::event::{
 use crate::contact::name::{ChannelId, PurposeId};
 use crate::contact::paid::Meters;
 use crate::contact::promise::Promise;
+use crate::contact::short_list;
 use crate::contact::suppression::Suppression;
 use crate::contact::text::Text;
 use crate::ids::Id;
@@ -202,11 +203,7 @@ impl Customer {
         if !self.is_held() {
             self.contacts.retain(|contact| event.at < contact.until());
         }
-        // Most customers have one or two contacts, and the usual first growth is to four.
-        if self.contacts.len() < 4 {
-            self.contacts.reserve_exact(1);
-        }
-        self.contacts.push(Contact {
+        let contact = Contact {
             at: event.at,
             share: event.share,
             id: event.id,
@@ -217,7 +214,8 @@ impl Customer {
             } else {
                 ContactState::Declared
             },
-        });
+        };
+        short_list::push(&mut self.contacts, contact);
         if self.is_held() {
             let surplus = self.contacts.len().saturating_sub(HELD_CONTACTS_MAX);
             self.contacts.drain(..surplus);
@@ -226,13 +224,13 @@ impl Customer {
         }
     }
 
-    /// Drops contacts of a purpose that are neither among its newest nor among their share's.
+    /// Drops contacts of a purpose that are not among the newest of their share. The newest of the
+    /// purpose all stay: each is among those of its share.
     fn keep_newest(&mut self, purpose: PurposeId, newest: usize) {
         let of_purpose = |contact: &&Contact| contact.purpose == purpose;
         if self.contacts.iter().filter(of_purpose).count() <= newest {
             return;
         }
-        let mut newer = 0;
         let mut newer_by_share = std::collections::BTreeMap::<u64, usize>::new();
         let mut kept: Vec<Contact> = Vec::with_capacity(self.contacts.len());
         for contact in self.contacts.iter().rev() {
@@ -240,12 +238,11 @@ impl Customer {
                 kept.push(*contact);
                 continue;
             }
-            let newer_of_share = newer_by_share.entry(contact.share).or_default();
-            if newer < newest || *newer_of_share < newest {
+            let newer = newer_by_share.entry(contact.share).or_default();
+            if *newer < newest {
                 kept.push(*contact);
             }
-            newer += 1;
-            *newer_of_share += 1;
+            *newer += 1;
         }
         kept.reverse();
         self.contacts = kept;
@@ -256,11 +253,7 @@ impl Customer {
         if self.effects.len() >= EFFECTS_KEPT {
             self.effects.remove(0);
         }
-        // As with contacts: most customers have one or two.
-        if self.effects.len() < 4 {
-            self.effects.reserve_exact(1);
-        }
-        self.effects.push(effect);
+        short_list::push(&mut self.effects, effect);
     }
 
     pub(super) fn promise(&mut self, event: &PromiseTurned) {
@@ -308,11 +301,7 @@ impl Customer {
             Some(known) => *known = suppression.clone(),
             None => {
                 self.make_room(suppression.since);
-                // Most customers have one, and the usual first growth is to four.
-                if self.suppressions.len() < 4 {
-                    self.suppressions.reserve_exact(1);
-                }
-                self.suppressions.push(suppression.clone());
+                short_list::push(&mut self.suppressions, suppression.clone());
             }
         }
     }
@@ -398,7 +387,7 @@ impl Customer {
         let mut turned: Vec<Timestamp> = ended.map(|known| known.turned_at).collect();
         turned.sort_unstable();
         let surplus = turned.len().saturating_sub(commitment::ENDED_KEPT_MAX);
-        let Some(oldest_kept) = turned.get(surplus).copied().filter(|_| surplus > 0) else {
+        let Some(oldest_kept) = turned.get(surplus).copied() else {
             return;
         };
         self.commitments

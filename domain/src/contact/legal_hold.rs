@@ -94,12 +94,6 @@ impl Holds {
         all.find(|hold| hold.id == id)
     }
 
-    /// Whether a live hold is on `target`.
-    #[must_use]
-    pub fn covers(&self, target: HoldTarget) -> bool {
-        self.live.iter().any(|hold| hold.target == target)
-    }
-
     pub(super) fn place(&mut self, hold: &LegalHold) {
         self.live.push(*hold);
     }

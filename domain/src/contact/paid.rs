@@ -15,6 +15,7 @@ use crate::contact::event::{UnitsCorrected, UnitsReserved};
 use crate::contact::key;
 use crate::contact::name::OperationId;
 use crate::contact::policy::PaidBudget;
+use crate::contact::short_list;
 use crate::key::{EntityKey, KeyHash, Kind, SpaceId};
 use crate::machine::Broken;
 use crate::time::Timestamp;
@@ -251,13 +252,11 @@ impl Meter {
         match self.spans.last_mut() {
             Some(last) if event.at <= last.at => last.units += units,
             Some(_) | None => {
-                if self.spans.len() < 4 {
-                    self.spans.reserve_exact(1);
-                }
-                self.spans.push(Span {
+                let span = Span {
                     at: event.at,
                     units,
-                });
+                };
+                short_list::push(&mut self.spans, span);
             }
         }
         if event.units > 0 {

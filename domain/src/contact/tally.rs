@@ -271,9 +271,7 @@ impl Tally {
             decided.tokens_reused += u64::from(cell.tokens_reused);
             decided.ownership_overlaps += u64::from(cell.overlaps);
             let open = u64::from(cell.reserved.saturating_sub(cell.made));
-            if open > 0 {
-                *undeclared.entry(purpose).or_default() += open;
-            }
+            *undeclared.entry(purpose).or_default() += open;
             let made = cell.declared + cell.reserved.min(cell.made);
             for (outbound, became, count) in [
                 (true, Became::Made, made),

@@ -1,7 +1,7 @@
 //! Claims: who has a customer or an object (§9), acceptance rows O1 to O15 and K2.
 
 use super::{ALLOWED, HOUR_S, NOON, World, claim_of, decided, deferred};
-use crate::contact::claim::{CLAIMS_LIVE_MAX, ClaimKind, ClaimVia, ENDED_KEPT_S};
+use crate::contact::claim::{CLAIMS_LIVE_MAX, ClaimKind, ClaimVia, ENDED_KEPT_MAX, ENDED_KEPT_S};
 use crate::contact::command::{Command, Route};
 use crate::contact::directory::{self, Target};
 use crate::contact::fixture::{CRM, check, claim, claim_on, hash, release, vault};
@@ -441,4 +441,37 @@ fn whoever_knows_id_and_epoch_may_release() {
         &release(made.claim_id, epoch(&made)).sent_by(CRM),
     );
     assert!(world.check(check().to("p")).owner.is_none());
+}
+
+#[test]
+fn the_words_of_a_claim_are_those_of_the_contract() {
+    let kinds = [ClaimKind::Owner, ClaimKind::Case, ClaimKind::TaskLock];
+    assert_eq!(kinds.map(ClaimKind::slug), ["owner", "case", "task_lock"]);
+    for (via, word) in [
+        (ClaimVia::Declaration, "declaration"),
+        (ClaimVia::Handoff, "declaration"),
+        (ClaimVia::Mapping, "mapping"),
+        (ClaimVia::Worker, "worker"),
+    ] {
+        assert_eq!(via.slug(), word);
+    }
+}
+
+#[test]
+fn of_ended_claims_a_target_remembers_the_newest() {
+    let mut world = World::new();
+    let mut ended = Vec::new();
+    for number in 0..ENDED_KEPT_MAX + 3 {
+        let wanted = claim_on("p", "a").named(&number.to_string());
+        let made = claimed(&mut world, &wanted.command());
+        world.pass_s(1);
+        ended.push(release(made.claim_id, epoch(&made)));
+        claimed(&mut world, &ended[number]);
+    }
+    claimed(&mut world, &claim_on("p", "b").command());
+    assert_eq!(world.customer("p").claims.len(), ENDED_KEPT_MAX + 1);
+    let owner = world.check(check().to("p")).owner.expect("an owner");
+    assert_eq!(&*owner.holder, "b", "what is live stays");
+    assert_eq!(world.run(&ended[2]), Reply::NotFound);
+    claimed(&mut world, &ended[3]);
 }

@@ -10,6 +10,7 @@ use crate::contact::fixture::{check, claim_on, hash, seen_over};
 use crate::contact::note::Mark;
 use crate::contact::policy::{Policy, Vault};
 use crate::contact::reply::Reply;
+use crate::contact::text::Text;
 use crate::time::Timestamp;
 
 fn begins(holder: &str, at: Timestamp) -> Command {
@@ -80,15 +81,56 @@ fn an_end_of_nothing_takes_no_room_where_there_is_none() {
     assert!(world.entities.is_empty());
 }
 
+/// An ownership source may have the name of a source that declares.
+#[test]
+fn an_observation_takes_the_place_of_what_its_source_observed_and_of_nothing_else() {
+    let mut world = World::new();
+    let mut declared = claim_on("p", "closing");
+    declared.source = Text::from("panel");
+    world.run(&declared.command());
+    world.run(&claim_on("p", "router").seen_by("middleware", Some(NOON)));
+    world.run(&begins("maria", NOON.plus_s(-10)));
+    let live = |world: &World| {
+        let claims = world.customer("p").claims.iter();
+        let live = claims.filter(|claim| claim.is_live(world.now));
+        live.map(|claim| claim.holder.to_string())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(live(&world), ["closing", "router", "maria"]);
+    world.run(&begins("joao", NOON));
+    assert_eq!(live(&world), ["closing", "router", "joao"]);
+    world.run(&ends(NOON));
+    assert_eq!(live(&world), ["closing", "router"]);
+}
+
+/// How many claims came beside a live one of another holder.
+fn marks(world: &World) -> usize {
+    let notes = world.notes.iter();
+    notes
+        .filter(|note| note.mark == Some(Mark::OwnershipOverlap))
+        .count()
+}
+
+#[test]
+fn a_claim_beside_ones_own_or_an_ended_one_is_not_marked() {
+    let mut world = World::new();
+    for customer in ["p", "q", "r"] {
+        world.run(&claim_on(customer, "bot").lease_s(60).command());
+    }
+    world.run(&claim_on("p", "bot").case().named("case").command());
+    world.run(&claim_on("p", "bot").seen_by("panel", None));
+    assert_eq!(marks(&world), 0, "the same holder");
+    world.run(&claim_on("p", "maria").level("human_active").command());
+    assert_eq!(marks(&world), 1);
+    world.pass_s(60);
+    world.run(&claim_on("q", "maria").command());
+    world.run(&claim_on("r", "maria").seen_by("panel", None));
+    assert_eq!(marks(&world), 1, "the other had ended");
+}
+
 #[test]
 fn a_claim_beside_another_holders_is_marked_once() {
     let mut world = World::new();
-    let marks = |world: &World| {
-        let notes = world.notes.iter();
-        notes
-            .filter(|note| note.mark == Some(Mark::OwnershipOverlap))
-            .count()
-    };
     world.run(&claim_on("p", "closing").command());
     assert_eq!(marks(&world), 0);
     world.run(&begins("maria", NOON));

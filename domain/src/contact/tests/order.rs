@@ -127,6 +127,9 @@ fn each_step_decides_alone() {
         };
         let reply = world.check(check);
         assert_eq!(decided(&reply), (*verdict, Some(*reason)), "{name}");
+        // Where nothing was looked at, nothing may be relied on (§4.3).
+        let valid_for_s = if *name == "clock" { 0 } else { 60 };
+        assert_eq!(reply.valid_for_s, valid_for_s, "{name}");
     }
 }
 

@@ -67,7 +67,7 @@ pub(super) fn settle_admission(id: u8, settlement: AdmissionSettlement) -> Comma
     command(AGENTS, Route::SettleAdmission, body)
 }
 
-fn paid_call(key: &str, cost_units: u32) -> Command {
+pub(super) fn paid_call(key: &str, cost_units: u32) -> Command {
     let effect = EffectRef {
         rest: [0; 16],
         hash: hash(key),

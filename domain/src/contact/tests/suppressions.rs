@@ -314,6 +314,14 @@ fn a_change_takes_the_next_number_and_nothing_else_does() {
     assert_eq!(world.customer("p").suppressions[0].number, 4);
     let told: Vec<_> = world.notices.iter().map(listed).collect();
     assert_eq!(told, [1, 2, 3, 4]);
+    let lifted = world.notices.iter().map(|notice| {
+        let Notice::ListChanged(changed) = notice;
+        changed.entry.lifted
+    });
+    assert!(
+        lifted.eq([None, None, None, Some(NOON)]),
+        "readers hear of it"
+    );
     assert_eq!(world.run(&fixture::read_feed()), Reply::Feed(4));
 }
 

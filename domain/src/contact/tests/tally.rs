@@ -3,20 +3,22 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use proptest::prelude::*;
+use smallvec::SmallVec;
 
 use super::{HOUR_S, NOON, World};
 use crate::contact::claim::{ClaimKind, ClaimVia};
-use crate::contact::command::{Command, EffectKind, Settlement};
+use crate::contact::command::{Command, EffectKind, Route, Settlement};
 use crate::contact::fixture::{
-    SPACE, check, claim_on, contact_made, lift, lock, reserve, settle, suppress,
+    AGENTS, SPACE, check, claim_on, contact_made, lift, lock, policy, reserve, settle, suppress,
 };
 use crate::contact::holdings::{Holdings, OwnershipRow};
 use crate::contact::name::PurposeId;
-use crate::contact::note::{Mark, Noted};
+use crate::contact::note::{Mark, Note, Noted};
 use crate::contact::policy::HolderKind;
 use crate::contact::reason::Verdict;
 use crate::contact::reply::{EffectState, Reply};
 use crate::contact::tally::{Became, Tally};
+use crate::ids::Id;
 use crate::key::SpaceId;
 use crate::time::Timestamp;
 
@@ -218,6 +220,121 @@ fn what_is_allowed_is_on_its_way_as_long_as_its_token_or_answer() {
         };
         assert_eq!(became(seconds - 1), [Became::Reserved], "{purpose}");
         assert_eq!(became(seconds), [Became::Expired], "{purpose}");
+    }
+}
+
+/// A note with nothing but what is counted of it.
+fn noted(purpose: &str, mark: Option<Mark>, allowed_at: Timestamp) -> Note {
+    let mut id = [0; 16];
+    id[..6].copy_from_slice(&allowed_at.0.to_be_bytes()[2..]);
+    Note {
+        route: Route::Check,
+        source: AGENTS,
+        decision_id: Some(Id(id)),
+        decision: Noted::Accepted,
+        reasons: SmallVec::new(),
+        purpose: Some(PurposeId::of(purpose)),
+        channel: None,
+        direction: None,
+        facts: SmallVec::new(),
+        mark,
+    }
+}
+
+/// What became of the contacts of a space, with how many.
+fn became(tally: &Tally, space: SpaceId, now: Timestamp) -> Vec<(Became, u64)> {
+    let decided = tally.counts(space, &policy(), NOON, now);
+    let contacts = decided.contacts.iter();
+    contacts.map(|one| (one.became, one.count)).collect()
+}
+
+fn allow(tally: &mut Tally, space: SpaceId, at: Timestamp) {
+    let note = noted("service", Some(Mark::ContactReserved), at);
+    tally.add(space, at, &note);
+}
+
+#[test]
+fn reused_tokens_and_overlaps_add_up_over_purposes_hours_and_parts() {
+    let told = |tokens: &[(&str, i64)], overlaps: usize| {
+        let mut tally = Tally::default();
+        for (purpose, hours) in tokens {
+            let mut note = noted(purpose, None, NOON);
+            note.decision = Noted::AcceptedTokenReused;
+            tally.add(SPACE, NOON.plus_s(hours * HOUR_S), &note);
+        }
+        for _ in 0..overlaps {
+            let note = noted("service", Some(Mark::OwnershipOverlap), NOON);
+            tally.add(SPACE, NOON, &note);
+        }
+        tally
+    };
+    let mut tally = told(&[("marketing", 0), ("marketing", 0), ("retention", 0)], 2);
+    tally.merge(&told(&[("marketing", 0), ("marketing", 1)], 1));
+    let decided = tally.counts(SPACE, &policy(), NOON, NOON.plus_s(HOUR_S));
+    assert_eq!((decided.tokens_reused, decided.ownership_overlaps), (5, 3));
+}
+
+#[test]
+fn a_contact_that_was_made_is_not_on_its_way_whoever_counted_it() {
+    let made_at = NOON.plus_s(50);
+    let made = noted("service", Some(Mark::ContactMade), made_at);
+    let (mut tally, mut other) = (Tally::default(), Tally::default());
+    allow(&mut tally, SPACE, NOON);
+    allow(&mut tally, SPACE, made_at);
+    other.merge(&tally);
+    let now = NOON.plus_s(70);
+    let wanted = [(Became::Reserved, 1), (Became::Expired, 1)];
+    assert_eq!(became(&other, SPACE, now), wanted, "told by the other");
+    tally.add(SPACE, made_at.plus_s(5), &made);
+    let mut told_later = Tally::default();
+    told_later.add(SPACE, made_at.plus_s(5), &made);
+    other.merge(&told_later);
+    for counted in [tally, other] {
+        let wanted = [(Became::Made, 1), (Became::Expired, 1)];
+        assert_eq!(became(&counted, SPACE, now), wanted);
+    }
+}
+
+#[test]
+fn above_its_bound_what_was_allowed_first_counts_as_over() {
+    let mut tally = Tally::bounded(2);
+    for second in 0..3 {
+        allow(&mut tally, SPACE, NOON.plus_s(second));
+    }
+    assert_eq!(
+        became(&tally, SPACE, NOON.plus_s(3)),
+        [(Became::Reserved, 2), (Became::Expired, 1)]
+    );
+}
+
+#[test]
+fn what_is_counted_of_one_space_is_its_own() {
+    let other = SpaceId([1; 16]);
+    let mut tally = Tally::default();
+    allow(&mut tally, SPACE, NOON);
+    for _ in 0..2 {
+        allow(&mut tally, other, NOON);
+    }
+    for (space, count) in [(SPACE, 1), (other, 2)] {
+        let only = tally.only(space);
+        let wanted = [(Became::Reserved, count)];
+        assert_eq!(became(&only, space, NOON.plus_s(1)), wanted);
+    }
+    assert!(became(&tally.only(SPACE), other, NOON).is_empty());
+}
+
+#[test]
+fn what_is_forgotten_stays_forgotten() {
+    let mut tally = Tally::default();
+    let later = NOON.plus_s(2 * HOUR_S);
+    for at in [NOON, later] {
+        allow(&mut tally, SPACE, at);
+    }
+    for at in [later.plus_s(5), NOON] {
+        tally.forget_before(at);
+        let decided = tally.counts(SPACE, &policy(), NOON, later);
+        assert_eq!(decided.since, later, "the start of its hour");
+        assert_eq!(became(&tally, SPACE, later), [(Became::Reserved, 1)]);
     }
 }
 

@@ -209,6 +209,8 @@ fn a_window_is_stored_by_its_members_and_comes_back_whole() {
     let every = Window::new("22:00", "06:00", "UTC", Some(&[1, 2, 3, 4, 5, 6, 7]));
     let any = Window::new("22:00", "06:00", "UTC", None);
     assert_eq!(every, any, "every day is no choice of days");
+    let elsewhere = Window::new("22:00", "06:00", "Etc/GMT+3", None);
+    assert_ne!(elsewhere, any, "the same hours of another zone");
 }
 
 #[test]

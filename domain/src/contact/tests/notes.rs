@@ -1,0 +1,66 @@
+//! What a decision's note says beside what was decided (§21): the purpose and channel, and the id.
+
+use super::World;
+use super::paid::{admit, settle_admission};
+use super::privacy::{forget, hold, release_hold};
+use crate::contact::command::AdmissionSettlement;
+use crate::contact::directory::Target;
+use crate::contact::fixture::{hash, lift, suppress};
+use crate::contact::legal_hold::HoldTarget;
+use crate::contact::name::{ChannelId, PurposeId};
+use crate::contact::note::Noted;
+use crate::contact::reason::Refusal;
+use crate::ids::Id;
+
+#[test]
+fn a_change_of_the_suppression_list_is_noted_with_its_purpose_and_channel() {
+    let mut world = World::new();
+    let mut added = suppress("p", "marketing");
+    added.channel = Some(ChannelId::of("voice"));
+    world.declare(&added.command());
+    for _ in 0..2 {
+        world.declare(&lift("p", "marketing", Some("voice")));
+    }
+    let decisions = world.notes.iter().map(|note| note.decision);
+    assert!(decisions.eq([Noted::Accepted, Noted::Accepted, Noted::NothingToChange]));
+    for note in &world.notes {
+        let about = (note.purpose, note.channel);
+        let wanted = (PurposeId::of("marketing"), ChannelId::of("voice"));
+        assert_eq!(about, (Some(wanted.0), Some(wanted.1)));
+    }
+}
+
+#[test]
+fn an_admission_and_its_settlement_are_noted_under_its_id() {
+    let mut world = World::new();
+    let search = |units, id| admit("registry_search", Target::Customer(hash("p")), units, id);
+    world.run(&search(Some(4), 1));
+    world.run(&search(Some(5), 2));
+    world.run(&settle_admission(1, AdmissionSettlement::Skipped));
+    let noted = world
+        .notes
+        .iter()
+        .map(|note| (note.decision, note.decision_id));
+    let id = Some(Id([1; 16]));
+    assert!(noted.eq([
+        (Noted::Accepted, id),
+        (Noted::Refused(Refusal::OverCallCeiling), None),
+        (Noted::Accepted, id),
+    ]));
+}
+
+#[test]
+fn an_erasure_is_noted_whether_it_is_made_or_refused() {
+    let mut world = World::new();
+    world.run(&hold(HoldTarget::Customer(hash("p")), 1));
+    world.run(&forget("p", 9, &[]));
+    world.run(&release_hold(1));
+    world.run(&forget("p", 9, &[]));
+    let noted = |place: usize| {
+        let note = &world.notes[place];
+        (note.decision, note.decision_id)
+    };
+    assert_eq!(world.notes.len(), 4);
+    assert_eq!(noted(1), (Noted::Refused(Refusal::UnderLegalHold), None));
+    assert_eq!(noted(3), (Noted::Accepted, Some(Id([9; 16]))));
+}
