@@ -8,8 +8,8 @@ use interlock_domain::machine::Machine;
 
 use super::Shard;
 use crate::message::{Return, ShardMessage, Transaction};
-use crate::partition::Held;
-use crate::placement::Place;
+use crate::partition::{Found, Held};
+use crate::placement::{Place, partition_of};
 
 /// One thing that was found.
 #[derive(Debug)]
@@ -55,6 +55,13 @@ impl<M: Machine> Shard<M> {
                     entity,
                 });
             });
+        }
+        self.audit_away(visit);
+    }
+
+    /// Visits every mark and loan here, and nothing that is at home.
+    pub fn audit_away(&self, visit: &mut dyn FnMut(Seen<'_, M>)) {
+        for partition in self.partitions.iter().flatten() {
             partition.each_mark(&mut |key, queue| {
                 visit(Seen::Mark { key });
                 for transaction in queue {
@@ -69,6 +76,13 @@ impl<M: Machine> Shard<M> {
         for out in &self.out {
             audit_work(&out.returns, &out.transactions, visit);
         }
+    }
+
+    /// Whether this shard has an entity at home.
+    #[must_use]
+    pub fn is_at_home(&self, key: &EntityKey) -> bool {
+        let partition = self.partitions[usize::from(partition_of(key).0)].as_ref();
+        partition.is_some_and(|partition| matches!(partition.find(key), Found::Home(..)))
     }
 }
 

@@ -205,7 +205,7 @@ pub struct Habits {
     pub jumps: bool,
     /// May it jump by years?
     pub years: bool,
-    /// Turns of a shard between two audits.
+    /// Turns of a shard between two audits of everything; what is away is audited after each.
     pub audit_every: u64,
     /// Time between two rounds of snapshots.
     pub snapshot_interval_ms: u64,

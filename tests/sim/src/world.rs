@@ -22,7 +22,7 @@ use interlock_domain::machine::Versioned;
 use interlock_domain::time::Timestamp;
 use interlock_storage::{Fault, FaultPlan, FaultyLog};
 
-use crate::audit::audit;
+use crate::audit::{Reach, audit};
 use crate::clock::Clocks;
 use crate::journal::Journal;
 use crate::machine::{Model, SimMachine, Ticket, Violation, violated};
@@ -256,9 +256,8 @@ impl<M: SimMachine> World<M> {
                 let shard = self.node.busy_shard(&mut self.schedule);
                 self.turn(shard)?;
                 self.turns += 1;
-                if self.turns.is_multiple_of(self.habits.audit_every) {
-                    audit(&self.node)?;
-                }
+                let whole = self.turns.is_multiple_of(self.habits.audit_every);
+                audit(&self.node, if whole { Reach::All } else { Reach::Away })?;
             }
             Step::Commit => self.commit()?,
             Step::Keep => self.keep(),

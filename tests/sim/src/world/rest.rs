@@ -12,7 +12,7 @@ use interlock_domain::time::Timestamp;
 use interlock_storage::Log;
 
 use super::{World, life};
-use crate::audit::audit;
+use crate::audit::{Reach, audit};
 use crate::machine::{Memory, Model, SimMachine, Violation, violated};
 use crate::tap::Tap;
 
@@ -33,7 +33,7 @@ impl<M: SimMachine> World<M> {
             self.truncate_all()?;
         }
         self.report.rests += 1;
-        let audited = audit(&self.node)?;
+        let audited = audit(&self.node, Reach::All)?;
         if audited.away > 0 || audited.waiting > 0 {
             return violated("L1", format!("at rest {audited:?}"));
         }
@@ -76,7 +76,7 @@ impl<M: SimMachine> World<M> {
                 self.commit()?;
             }
         }
-        let audited = audit(&self.node)?;
+        let audited = audit(&self.node, Reach::All)?;
         violated("stuck", format!("never at rest; {audited:?}"))
     }
 
