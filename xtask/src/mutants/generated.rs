@@ -13,32 +13,24 @@ use super::table::FOLDER;
 use crate::setup;
 use crate::shell::{self, Outcome, took};
 
-/// The files that decide, the smallest and most important first.
-const FILES: [&str; 24] = [
+/// Where a product decides.
+const CONTACT: &str = "domain/src/contact";
+/// What shows that a file decides.
+const DECIDES: &str = "fn decide(";
+/// What several of the files that decide share, the most important first.
+const SHARED: [&str; 12] = [
     "budget",
     "effect",
     "receipt",
     "claim",
-    "claim_target",
-    "release_claim",
-    "reserve_effect",
-    "settle_effect",
-    "declare_effect",
-    "suppression",
-    "add_suppression",
-    "lift_suppression",
-    "paid",
-    "admit",
-    "settle_admission",
     "legal_hold",
-    "lock_task",
-    "observe_owner",
-    "window",
+    "suppression",
     "check/order",
-    "check",
-    "forget_customer",
+    "window",
     "tally",
+    "paid",
     "customer",
+    "commitment",
 ];
 
 /// What survives though it is no fault, with the reason.
@@ -63,7 +55,7 @@ pub(super) fn run(only: Option<&str>, bound: Duration) -> Outcome {
     setup::run()?;
     setup::mutants_tool()?;
     let survivors = survivors(&shell::root())?;
-    let all = FILES.map(|name| format!("domain/src/contact/{name}.rs"));
+    let all = files(&shell::root())?;
     let files: Vec<&String> = match only {
         Some(file) => all.iter().filter(|one| one.ends_with(file)).collect(),
         None => all.iter().collect(),
@@ -96,6 +88,32 @@ pub(super) fn run(only: Option<&str>, bound: Duration) -> Outcome {
     }
 }
 
+/// Every file that decides, the shortest first, and then what they share.
+fn files(root: &Path) -> Outcome<Vec<String>> {
+    let mut deciding = Vec::new();
+    let mut folders = vec![root.join(CONTACT)];
+    while let Some(folder) = folders.pop() {
+        let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+        for entry in fs::read_dir(&folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                let text = fs::read_to_string(&path).map_err(failed)?;
+                let below = path.strip_prefix(root).map_err(|error| error.to_string())?;
+                if text.contains(DECIDES) {
+                    deciding.push((text.len(), below.display().to_string()));
+                }
+            }
+        }
+    }
+    deciding.retain(|(_, path)| !path.contains("/tests"));
+    deciding.sort_unstable();
+    let deciding = deciding.into_iter().map(|(_, path)| path);
+    let shared = SHARED.map(|name| format!("{CONTACT}/{name}.rs"));
+    Ok(deciding.chain(shared).collect())
+}
+
 /// Runs one file; answers the survivors that nothing explains.
 fn judge(file: &str, survivors: &Survivors, again: bool) -> Outcome<Vec<String>> {
     let work = shell::build_folder()?.join("mutants");
@@ -109,6 +127,9 @@ fn judge(file: &str, survivors: &Survivors, again: bool) -> Outcome<Vec<String>>
         let mut mutants =
             shell::cargo(["mutants", "--package", "interlock-domain", "--no-shuffle"]);
         mutants.args(["--file", file, "--timeout", "120", "--colors", "never"]);
+        // The first test that fails is enough, and nobody reads a smaller example.
+        mutants.arg("--test-tool=nextest");
+        mutants.env("PROPTEST_MAX_SHRINK_ITERS", "0");
         mutants.arg("--output").arg(&out).args(["--", "--lib"]);
         mutants.env("CARGO_TARGET_DIR", work.join("build"));
         mutants.env("CARGO_PROFILE_DEV_DEBUG", "0");
@@ -156,10 +177,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_file_that_decides_is_there_and_every_survivor_explained() {
-        for name in FILES {
-            let path = shell::root().join(format!("domain/src/contact/{name}.rs"));
-            assert!(path.exists(), "{}", path.display());
+    fn every_file_that_decides_is_judged_and_every_survivor_explained() {
+        let files = files(&shell::root()).expect("the files are there");
+        for path in &files {
+            assert!(shell::root().join(path).exists(), "{path}");
+        }
+        for name in ["check", "handoff/create", "release_claim", "paid"] {
+            let path = format!("{CONTACT}/{name}.rs");
+            assert!(files.contains(&path), "{path} of {files:?}");
         }
         survivors(&shell::root()).expect("survivors are explained");
     }
