@@ -4,19 +4,23 @@
 //! name last, so a directory is whole or refused by a start. Not here: what the file looks like
 //! (`interlock_storage::export`).
 
-use std::fs;
+use std::fs::{self, DirBuilder};
+use std::io::ErrorKind;
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use interlock_storage::export::{Survey, import};
+use interlock_storage::run_mark::RunMark;
 
 use super::export::Holds;
 use super::place::{self, Place};
 use super::print;
 use crate::admin::protocol::Answer;
 use crate::console::{complain, say};
-use crate::data_dir::{self, LOG_DIR, SECRET_DRAFT_FILE, SECRET_FILE};
+use crate::data_dir::{self, LOG_DIR, RUN_FILE, SECRET_DRAFT_FILE, SECRET_FILE};
 use crate::exit::{Exit, Stop};
 use crate::export::{Note, imported, open_to_others, reader, survey};
+use crate::log_stop;
 use crate::secret::Secret;
 
 /// The log until it is whole.
@@ -57,6 +61,10 @@ impl Args {
             ));
         }
         data_dir::close_to_others();
+        let building = data.join(IMPORTING);
+        if building.exists() {
+            return Err(half_made(&building));
+        }
         let made_here = !data.exists();
         data_dir::prepare(&data)?;
         for name in [LOG_DIR, SECRET_FILE, SECRET_DRAFT_FILE] {
@@ -68,7 +76,7 @@ impl Args {
                 return Err(Stop::new(Exit::Data, message));
             }
         }
-        let building = data.join(IMPORTING);
+        begin(&building)?;
         let made = make(&found, &self.from, &building, &secret)
             .and_then(|()| put_in_place(&data, &building, &secret));
         if let Err(stop) = made {
@@ -94,6 +102,27 @@ impl Args {
     }
 }
 
+/// Makes the place of the log that is not whole yet, for one import alone: what this one did not make
+/// it never removes.
+fn begin(building: &Path) -> Result<(), Stop> {
+    let made = DirBuilder::new().mode(0o700).create(building);
+    made.map_err(|error| {
+        if error.kind() == ErrorKind::AlreadyExists {
+            return half_made(building);
+        }
+        Stop::new(Exit::Data, format!("{}: {error}", building.display()))
+    })
+}
+
+fn half_made(building: &Path) -> Stop {
+    let message = format!(
+        "{} is there: another import is at work, or one was cut off; when none is, remove it and \
+         import again",
+        building.display()
+    );
+    Stop::new(Exit::Data, message)
+}
+
 fn make(found: &Survey, from: &Path, building: &Path, secret: &Secret) -> Result<(), Stop> {
     let mut told = 0;
     let log = import(found, &mut || reader(from), building, &mut |bytes| {
@@ -108,6 +137,8 @@ fn make(found: &Survey, from: &Path, building: &Path, secret: &Secret) -> Result
 
 fn put_in_place(data: &Path, building: &Path, secret: &Secret) -> Result<(), Stop> {
     let path = data.join(SECRET_FILE);
+    // Nobody was answered from it yet.
+    RunMark::make(&data.join(RUN_FILE)).map_err(log_stop::read)?;
     data_dir::write(&path, secret.bytes())
         .and_then(|()| data_dir::rename(building, &data.join(LOG_DIR)))
         .map_err(|error| {

@@ -289,6 +289,40 @@ fn what_cannot_be_imported_is_refused_whole() {
     expect_all(&server, 2);
 }
 
+/// Of imports into one place one makes it; the others leave what it makes alone.
+#[test]
+fn imports_at_once_make_one_node() {
+    let server = setup().start();
+    filled(&server, 2);
+    let setup = server.setup();
+    setup.data().write_closed("key", KEY_FILE);
+    say(&setup, "export --to export --seal-with key").done();
+    let words = "import --data new --from export --seal-with key";
+    let said: Vec<Said> = std::thread::scope(|scope| {
+        let each: Vec<_> = (0..4).map(|_| scope.spawn(|| say(&setup, words))).collect();
+        each.into_iter()
+            .map(|one| one.join().expect("a verb"))
+            .collect()
+    });
+    let done = said.iter().filter(|said| said.code == Some(0)).count();
+    assert_eq!(done, 1, "{said:?}");
+    for said in said.iter().filter(|said| said.code != Some(0)) {
+        let line = said.last_line(10);
+        assert!(
+            line.contains("log.importing") || line.contains("a node already"),
+            "{line}"
+        );
+    }
+    say(&setup, "verify --data new").done();
+    // What was cut off is told, with what to do.
+    let half = setup.data().home().join("cut/log.importing");
+    fs::create_dir_all(&half).expect("a directory");
+    let words = words.replace("new", "cut");
+    assert!(say(&setup, &words).line(10).contains("remove it"));
+    fs::remove_dir(&half).expect("a directory");
+    say(&setup, &words).done();
+}
+
 /// What root makes for a server that is not root is of no use to it. Who is not root cannot make
 /// such a place, and is told nothing.
 #[test]
