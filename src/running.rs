@@ -53,7 +53,7 @@ pub(crate) struct Start {
     /// The node's clock; it began before the log was opened.
     pub(crate) clock: NodeClock,
     /// Whatever the machine's clock says.
-    pub(crate) accept: wiring::Accepted,
+    pub(crate) accept_clock: bool,
     /// Keep the last partition unrebuilt.
     pub(crate) recovery_hold: Option<Duration>,
 }
@@ -89,7 +89,7 @@ impl Running {
     pub(crate) fn start(mut start: Start, registry: Registry) -> Result<Self, Stop> {
         let signals = Signals::take(start.tls.is_some())?;
         let clock = start.clock.clone();
-        let options = wiring::node_options(&start.config, start.accept, start.recovery_hold);
+        let options = wiring::node_options(&start.config, start.accept_clock, start.recovery_hold);
         let log = Arc::clone(&start.opened.log);
         let policies = registry.policies();
         let node = Node::<Contact>::start(log, policies, clock, start.opened.mark.take(), options)

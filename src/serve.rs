@@ -124,10 +124,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
         verbs_in,
         metrics,
         clock,
-        accept: wiring::Accepted {
-            clock: args.accept_clock,
-            truncation: args.accept_truncation,
-        },
+        accept_clock: args.accept_clock,
         recovery_hold: args.recovery_hold.map(Duration::from_secs),
     };
     actix_web::rt::System::new().block_on(async { Running::start(start, registry)?.serve().await })

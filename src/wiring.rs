@@ -23,7 +23,7 @@ use interlock_api::list::SuppressionList;
 use interlock_api::plane::Plane;
 use interlock_api::state::{AppState, Readiness, TestClock};
 use interlock_domain::contact::Contact;
-use interlock_storage::run_mark::{RunMark, RunState};
+use interlock_storage::run_mark::{self, RunMark, RunState};
 use interlock_storage::{Log, MemoryLog, Recovery, SledLog, SledOptions};
 
 use self::clock::MovedClock;
@@ -89,20 +89,27 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
     let given_up = reserve::give_up(data);
     let dir = data.join(LOG_DIR);
     let found = dir.exists();
+    let run = data.join(RUN_FILE);
+    let last_run = run_mark::look(&run).map_err(log_stop::read)?;
+    if !found {
+        // Before the log: one without a mark beside it is refused, and gets none by being refused.
+        RunMark::open(&run).map_err(log_stop::read)?;
+    }
     let options = SledOptions {
         accept_truncation,
+        acknowledged: last_run.acknowledged(&run),
         unordered: settings.ordered_writes == "off",
         ..SledOptions::default()
     };
     let log = panics::unsaid(|| SledLog::open(&dir, &options)).map_err(log_stop::read)?;
+    let (mark, _) = RunMark::open(&run).map_err(log_stop::read)?;
     reserve::make(data, settings.free_bytes_min);
     let mut notes = notes(log.recovery(), !options.unordered);
     notes.splice(0..0, given_up);
-    let (mark, last_run) = RunMark::open(&data.join(RUN_FILE)).map_err(log_stop::read)?;
     Ok(Opened {
         log: Arc::new(log),
         data: Some(data.to_path_buf()),
-        last_run,
+        last_run: last_run.state(),
         mark: Some(mark),
         found,
         notes,
@@ -117,9 +124,14 @@ fn notes(recovery: &Recovery, ordered: bool) -> Vec<String> {
             "log: the last commit ({commit}) was never finished and is removed: {what}"
         ));
     }
-    if let Some((first, last)) = &recovery.given_up {
+    if let Some((first, last, why)) = &recovery.given_up {
         notes.push(format!(
-            "log: commits {first} to {last} are given up, as --accept-truncation asked"
+            "log: commits {first} to {last} are given up, as --accept-truncation asked: {why}"
+        ));
+    }
+    for lacks in &recovery.lacks {
+        notes.push(format!(
+            "log: it is taken as it is, as --accept-truncation asked: {lacks}"
         ));
     }
     if recovery.segments_cleared > 0 {
@@ -161,19 +173,11 @@ pub(crate) fn last_run_line(last: Option<RunState>) -> String {
     format!("last run: killed, snapshot={snapshot} truncation={truncation} on_loan={on_loan}")
 }
 
-/// What the operator said to accept, once.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Accepted {
-    /// A wall clock that disagrees with the log.
-    pub(crate) clock: bool,
-    /// A log that is damaged or has lost commits.
-    pub(crate) truncation: bool,
-}
-
-/// The node's bounds and paces.
+/// The node's bounds and paces. `accept_clock`: the operator accepts a wall clock that disagrees with
+/// the log, once.
 pub(crate) fn node_options(
     config: &Config,
-    accept: Accepted,
+    accept_clock: bool,
     recovery_hold: Option<Duration>,
 ) -> NodeOptions {
     NodeOptions {
@@ -204,8 +208,7 @@ pub(crate) fn node_options(
         notices_max: size(config.limits.notices_max),
         truncate_keys_max: TRUNCATE_KEYS_MAX,
         free_bytes_min: config.storage.free_bytes_min,
-        accept_clock: accept.clock,
-        accept_truncation: accept.truncation,
+        accept_clock,
         recovery_hold,
     }
 }

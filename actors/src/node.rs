@@ -67,8 +67,6 @@ pub struct NodeOptions {
     pub truncate_keys_max: usize,
     /// Free space below which new reservations are refused, in bytes.
     pub free_bytes_min: u64,
-    /// Accept a log that has less than the last run marked as durable.
-    pub accept_truncation: bool,
     /// Accept a wall clock that disagrees with the last record.
     pub accept_clock: bool,
     /// Keep the last partition unrebuilt that long; for tests.
@@ -173,7 +171,7 @@ impl<M: Machine> Node<M> {
         options: NodeOptions,
     ) -> Result<Self, StartError> {
         let started = clock.mono();
-        let owned = parts::acquire(&*log, options.accept_truncation, mark.as_ref())?;
+        let owned = parts::acquire(&*log)?;
         let pressure = Arc::new(Pressure::default());
         let readiness = Readiness::default();
         let (failure, failures) = watch::channel(None);

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use interlock_actors::NodeClock;
 use interlock_storage::export::import;
-use interlock_storage::{LogError, SledLog, SledOptions};
+use interlock_storage::{LogError, SledLog};
 use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
 
@@ -19,7 +19,7 @@ use crate::console::{complain, say};
 use crate::data_dir::{self, LOG_DIR};
 use crate::exit::{Exit, Stop};
 use crate::export::{Note, imported, reader, survey, to_file};
-use crate::{log_stop, panics};
+use crate::log_stop;
 
 /// The new log until it takes the old one's place, and then the old one until it is removed.
 const BESIDE: &str = "log.compact";
@@ -49,7 +49,7 @@ impl Args {
         let data = self.place.data()?;
         let dir = place::log(&data)?;
         data_dir::close_to_others();
-        let opened = panics::unsaid(|| SledLog::open(&dir, &SledOptions::default()));
+        let opened = place::open(&data, &dir);
         // Open, and so locked, until the new log is in its place.
         let old = opened.map_err(|error| match error {
             LogError::Locked(what) => {

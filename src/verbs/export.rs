@@ -10,7 +10,7 @@ use std::time::Duration;
 use interlock_actors::NodeClock;
 use interlock_domain::time::Timestamp;
 use interlock_storage::export::Exported;
-use interlock_storage::{LogError, SledLog, SledOptions};
+use interlock_storage::{LogError, SledLog};
 use serde::{Deserialize, Serialize};
 
 use super::place::{self, Place};
@@ -21,7 +21,7 @@ use crate::admin::protocol::{Answer, Answered, No};
 use crate::console::{complain, say};
 use crate::exit::{Exit, Stop};
 use crate::export::{Note, State, survey, to_file};
-use crate::{log_stop, panics};
+use crate::log_stop;
 
 /// The verb on the socket that begins one.
 pub(crate) const NAME: &str = "export";
@@ -134,7 +134,7 @@ impl Args {
             Some(key) => Note::sealing(&data, key)?,
             None => Note::default(),
         };
-        match panics::unsaid(|| SledLog::open(&dir, &SledOptions::default())) {
+        match place::open(&data, &dir) {
             Ok(log) => {
                 let written = of_log(&log, &to, &note);
                 drop(log);

@@ -1,20 +1,23 @@
 //! Where a verb asks, and how it prints.
 //!
-//! Here: the flags that all verbs share. Not here: what they ask.
+//! Here: the flags that all verbs share, and the log of a data directory. Not here: what they ask.
 
 use std::fs;
 use std::io;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use interlock_storage::run_mark;
+use interlock_storage::{LogError, SledLog, SledOptions};
 use serde::Serialize;
 
 use crate::admin::client;
 use crate::admin::protocol::Answer;
 use crate::config::Config;
 use crate::console::complain;
-use crate::data_dir::LOG_DIR;
+use crate::data_dir::{LOG_DIR, RUN_FILE};
 use crate::exit::{Exit, Stop};
+use crate::panics;
 
 /// Which data directory, and for whom the answer is.
 #[derive(Debug, clap::Args)]
@@ -106,6 +109,19 @@ fn is_anothers(path: &Path, owner: u32) -> io::Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// Opens the log of a data directory that no server uses, which must have all that was acknowledged.
+///
+/// # Errors
+/// Why it does not open: what is locked is the caller's to explain.
+pub(crate) fn open(data: &Path, dir: &Path) -> Result<SledLog, LogError> {
+    let run = data.join(RUN_FILE);
+    let options = SledOptions {
+        acknowledged: run_mark::look(&run)?.acknowledged(&run),
+        ..SledOptions::default()
+    };
+    panics::unsaid(|| SledLog::open(dir, &options))
 }
 
 /// A word as a shell takes it.

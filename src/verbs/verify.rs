@@ -16,8 +16,8 @@ use interlock_actors::verify::{PARTS, Verified, verify};
 use interlock_domain::contact::Contact;
 use interlock_domain::key::Kind;
 use interlock_domain::time::Timestamp;
-use interlock_storage::run_mark::RunMark;
-use interlock_storage::{GROUPS, Group, Log, LogError, SledLog, SledOptions};
+use interlock_storage::run_mark;
+use interlock_storage::{Log, LogError, SledLog, SledOptions};
 use rustix::fs::statvfs;
 use serde::{Deserialize, Serialize};
 
@@ -46,7 +46,7 @@ pub(crate) struct Args {
     scratch: Option<PathBuf>,
 }
 
-/// What was found; all of it is well.
+/// What was found; all of it is well, but for the faults.
 #[derive(Debug, Serialize, Deserialize)]
 struct Found {
     spaces: u64,
@@ -65,6 +65,8 @@ struct Found {
     /// Those the journal has and history lacks are counted too.
     history_receipts: u64,
     log_bytes: u64,
+    /// What is lacking or damaged, in words; a start refuses it.
+    faults: Vec<String>,
     /// What a start would mend, in words.
     mended_by_a_start: Vec<String>,
 }
@@ -95,17 +97,35 @@ impl Args {
         } else {
             say(&words(&data, &found));
         }
-        Ok(())
+        if found.faults.is_empty() {
+            return Ok(());
+        }
+        let message = format!(
+            "the log in {} is not whole: {}. Put a copy of the data directory from before in its \
+             place, or import an export; `interlock serve --accept-truncation` goes on with what is \
+             there",
+            log.join("db").display(),
+            found.faults.join("; ")
+        );
+        Err(Stop::new(Exit::Corrupt, message))
     }
 }
 
 fn look(data: &Path, scratch: &Scratch, bytes: u64) -> Result<Found, Stop> {
     let dir = scratch.path.join(LOG_DIR);
-    let opened = panics::unsaid(|| SledLog::open(&dir, &SledOptions::default()));
+    let run = data.join(RUN_FILE);
+    let options = SledOptions {
+        accept_truncation: true,
+        acknowledged: run_mark::look(&run)
+            .map_err(log_stop::read)?
+            .acknowledged(&run),
+        ..SledOptions::default()
+    };
+    let opened = panics::unsaid(|| SledLog::open(&dir, &options));
     let sled = opened.map_err(log_stop::read)?;
-    let mended = mended(&sled);
+    let (mut faults, mended) = (faults(&sled), mended(&sled));
+    faults.extend(sled.lacking_days().map_err(log_stop::read)?);
     let log: Arc<dyn Log> = Arc::new(sled);
-    whole(data, scratch, &*log)?;
     let secret = secret::look(data, &*log)?;
     let registry = Registry::open(Arc::clone(&log), &secret, NodeClock::system())?;
     let journal = log.journal_size();
@@ -140,6 +160,7 @@ fn look(data: &Path, scratch: &Scratch, bytes: u64) -> Result<Found, Stop> {
         history_days,
         history_receipts,
         log_bytes: bytes,
+        faults,
         mended_by_a_start: mended,
     })
 }
@@ -161,34 +182,16 @@ fn mended(log: &SledLog) -> Vec<String> {
     mended
 }
 
-/// Does the log have everything that the last run acknowledged?
-fn whole(data: &Path, scratch: &Scratch, log: &dyn Log) -> Result<(), Stop> {
-    let copy = scratch.path.join(RUN_FILE);
-    match fs::copy(data.join(RUN_FILE), &copy) {
-        Ok(_) => {}
-        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
-        Err(error) => {
-            let message = format!("the file run cannot be read: {error}");
-            return Err(Stop::new(Exit::Data, message));
-        }
+/// What it lacks of what was acknowledged. The copy is opened in spite of it, to say what is there.
+fn faults(log: &SledLog) -> Vec<String> {
+    let recovery = log.recovery();
+    let mut faults = recovery.lacks.clone();
+    if let Some((first, last, why)) = &recovery.given_up {
+        faults.push(format!(
+            "its commits {first} to {last} are damaged or missing: of {first}, {why}"
+        ));
     }
-    let (_, last) = RunMark::open(&copy).map_err(log_stop::read)?;
-    let groups: Vec<Group> = (0..GROUPS).map(Group).collect();
-    // On the copy: no epoch of the data directory is raised.
-    let owned = log.acquire(&groups).map_err(log_stop::read)?;
-    let appended: u64 = owned.iter().map(|owned| owned.last.0).sum();
-    match last {
-        Some(last) if appended < last.appended => Err(Stop::new(
-            Exit::Corrupt,
-            format!(
-                "the log has lost {} of {} commits that were acknowledged: put a copy of the data \
-                 directory in its place",
-                last.appended - appended,
-                last.appended
-            ),
-        )),
-        Some(_) | None => Ok(()),
-    }
+    faults
 }
 
 /// Reads every receipt of history, and what of the journal history has not taken yet; answers the
@@ -242,7 +245,10 @@ fn words(data: &Path, found: &Found) -> String {
     for line in &found.mended_by_a_start {
         text.push_str(&format!("\nthe next start mends: {line}"));
     }
-    format!("{text}\n\n{} is well", data.display())
+    if found.faults.is_empty() {
+        text.push_str(&format!("\n\n{} is well", data.display()));
+    }
+    text
 }
 
 /// A directory of our own for the copy; removed when dropped.

@@ -1,13 +1,17 @@
-//! A small file that tells the next start in the middle of what the last run ended.
+//! A small file that tells the next start in the middle of what the last run ended, and how much the
+//! log must have.
 //!
 //! Here: writing it without a sync, and reading it once. After SIGKILL the kernel still has what
-//! was written, which is all it is for: a report to the operator and to tests. Nothing is recovered
-//! from it. It is written after the sync of what it counts, so a log that has less than the mark says
-//! has lost something, and a start refuses it; after a power cut the mark may be stale or missing.
-//! Called by the committer's thread (writes) and by the start (reads).
+//! was written. Nothing is recovered from it, but a log that ends too early looks like one that was
+//! written less: the mark tells them apart. It is written after the sync of what it counts, so a log
+//! that has less has lost something, and opening refuses it. It is synced when it is made, before the
+//! log is, and at an end in order; so after a power cut it may be stale, and counts less than the log
+//! has, but it is there. One that is missing beside a log, or whose check sum does not hold, tells
+//! nothing, and opening refuses that too. Called by the committer's thread (writes), by the start and
+//! by the offline verbs (reads).
 
 use std::fs::{File, OpenOptions};
-use std::io::Read;
+use std::io::{self, ErrorKind, Read};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -28,11 +32,59 @@ pub struct RunState {
     pub appended: u64,
 }
 
+/// What is known of the run before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Last {
+    /// No mark was there.
+    Never,
+    /// Something that is no mark was there.
+    Damaged,
+    /// This is how it ended.
+    Known(RunState),
+}
+
+impl Last {
+    /// How it ended, if that is known.
+    #[must_use]
+    pub const fn state(self) -> Option<RunState> {
+        match self {
+            Self::Known(state) => Some(state),
+            Self::Never | Self::Damaged => None,
+        }
+    }
+
+    /// What the log beside the mark in `path` must have.
+    #[must_use]
+    pub fn acknowledged(self, path: &Path) -> Acknowledged {
+        let untold = |how| Acknowledged::Untold(format!("{} is {how}", path.display()));
+        match self {
+            Self::Never => untold("missing"),
+            Self::Damaged => untold("damaged"),
+            Self::Known(state) => Acknowledged::AtLeast(state.appended),
+        }
+    }
+}
+
+/// How much a log must have to be taken for whole.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Acknowledged {
+    /// So many appends over all groups.
+    AtLeast(u64),
+    /// Nobody knows, and why: only a log without an append is whole.
+    Untold(String),
+}
+
+impl Default for Acknowledged {
+    /// Anything will do: for logs that no node has answered from.
+    fn default() -> Self {
+        Self::AtLeast(0)
+    }
+}
+
 /// The mark of a run.
 #[derive(Debug)]
 pub struct RunMark {
     file: File,
-    last: Option<RunState>,
     written: Option<RunState>,
 }
 
@@ -40,51 +92,74 @@ pub struct RunMark {
 const LINE_BYTES: usize = 128;
 
 impl RunMark {
-    /// Opens the mark and reads what the last run left; `None` at the first start.
+    /// Opens the mark, or makes it durably, and says what the last run left.
     ///
     /// # Errors
-    /// When the file cannot be opened.
-    pub fn open(path: &Path) -> Result<(Self, Option<RunState>), LogError> {
-        let refused = |error: std::io::Error| LogError::Io(format!("{}: {error}", path.display()));
-        let mut options = OpenOptions::new();
-        let options = options
-            .read(true)
-            .write(true)
-            .create(true)
-            .truncate(false)
-            .mode(0o600);
-        let mut file = options.open(path).map_err(refused)?;
-        let mut text = String::new();
-        let mut bounded = (&mut file).take(LINE_BYTES as u64);
-        // Bytes that are no text are no mark of ours: nothing is known of the last run then.
-        let last = bounded
-            .read_to_string(&mut text)
-            .ok()
-            .and_then(|_| parse(&text));
-        Ok((
-            Self {
-                file,
-                last,
-                written: None,
-            },
-            last,
-        ))
+    /// When the file cannot be opened, or made.
+    pub fn open(path: &Path) -> Result<(Self, Last), LogError> {
+        let last = look(path)?;
+        if last == Last::Never {
+            return Ok((Self::make(path)?, last));
+        }
+        let file = OpenOptions::new().write(true).open(path);
+        let file = file.map_err(|error| refused(path, &error))?;
+        let written = None;
+        Ok((Self { file, written }, last))
     }
 
-    /// What the last run left.
-    #[must_use]
-    pub const fn last(&self) -> Option<RunState> {
-        self.last
+    /// Makes the mark of a log that nobody answered from, durably, in the place of any other.
+    ///
+    /// # Errors
+    /// When the file cannot be made.
+    pub fn make(path: &Path) -> Result<Self, LogError> {
+        let make = || {
+            let mut options = OpenOptions::new();
+            let options = options.write(true).create(true).truncate(true).mode(0o600);
+            let file = options.open(path)?;
+            file.write_all_at(&render(RunState::default()), 0)?;
+            file.sync_all()?;
+            if let Some(dir) = path.parent() {
+                File::open(dir)?.sync_all()?;
+            }
+            Ok(file)
+        };
+        let file = make().map_err(|error| refused(path, &error))?;
+        let written = None;
+        Ok(Self { file, written })
     }
 
-    /// Notes a state; costs one small write when it changed, and never fails a run: the mark is a
-    /// report, not a record.
+    /// Notes a state; costs one small write when it changed, and never fails a run: one that is
+    /// behind refuses nothing.
     pub fn note(&mut self, state: RunState) {
         if self.written != Some(state) {
             self.written = Some(state);
             self.file.write_all_at(&render(state), 0).ok();
+            if state.ended {
+                self.file.sync_data().ok();
+            }
         }
     }
+}
+
+/// Reads a mark and changes nothing.
+///
+/// # Errors
+/// When the file is there and cannot be read.
+pub fn look(path: &Path) -> Result<Last, LogError> {
+    let file = match File::open(path) {
+        Ok(file) => file,
+        Err(error) if error.kind() == ErrorKind::NotFound => return Ok(Last::Never),
+        Err(error) => return Err(refused(path, &error)),
+    };
+    let mut bytes = Vec::with_capacity(LINE_BYTES);
+    let read = file.take(LINE_BYTES as u64).read_to_end(&mut bytes);
+    read.map_err(|error| refused(path, &error))?;
+    let text = std::str::from_utf8(&bytes).ok();
+    Ok(text.and_then(parse).map_or(Last::Damaged, Last::Known))
+}
+
+fn refused(path: &Path, error: &io::Error) -> LogError {
+    LogError::Io(format!("{}: {error}", path.display()))
 }
 
 fn render(state: RunState) -> [u8; LINE_BYTES] {
@@ -99,6 +174,7 @@ fn render(state: RunState) -> [u8; LINE_BYTES] {
     let text = format!(
         "ended {ended} snapshot {snapshot} truncation {truncation} loans {on_loan} appended {appended}"
     );
+    let text = format!("{text} sum {}", crc32fast::hash(text.as_bytes()));
     let mut line = [b' '; LINE_BYTES];
     let length = text.len().min(LINE_BYTES - 1);
     line[..length].copy_from_slice(&text.as_bytes()[..length]);
@@ -107,6 +183,10 @@ fn render(state: RunState) -> [u8; LINE_BYTES] {
 }
 
 fn parse(text: &str) -> Option<RunState> {
+    let (text, sum) = text.trim_end().split_once(" sum ")?;
+    if sum.parse() != Ok(crc32fast::hash(text.as_bytes())) {
+        return None;
+    }
     let mut words = text.split_whitespace();
     let mut value = |name: &str| -> Option<u64> {
         (words.next()? == name).then_some(())?;
@@ -130,36 +210,54 @@ mod tests {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("run");
         let (mut mark, last) = RunMark::open(&path).expect("opens");
-        assert_eq!(last, None);
+        assert_eq!(last, Last::Never);
+        assert_eq!(
+            look(&path).expect("reads"),
+            Last::Known(RunState::default())
+        );
         let state = RunState {
             on_loan: u64::MAX,
             appended: u64::MAX,
             snapshot: true,
             truncation: true,
-            ended: false,
+            ended: true,
         };
         mark.note(state);
-        mark.note(RunState {
+        assert_eq!(look(&path).expect("reads"), Last::Known(state));
+        let shorter = RunState {
             on_loan: 3,
             ..state
-        });
+        };
+        mark.note(shorter);
         drop(mark);
         let (_, last) = RunMark::open(&path).expect("opens");
-        assert_eq!(
-            last,
-            Some(RunState {
-                on_loan: 3,
-                ..state
-            })
-        );
+        assert_eq!(last, Last::Known(shorter));
     }
 
     #[test]
-    fn bytes_of_others_say_nothing() {
+    fn bytes_of_others_and_flipped_bits_say_nothing() {
         let dir = tempfile::tempdir().expect("a directory");
         let path = dir.path().join("run");
-        std::fs::write(&path, [0xff_u8; 200]).expect("writes");
-        let (_, last) = RunMark::open(&path).expect("opens");
-        assert_eq!(last, None);
+        drop(RunMark::open(&path).expect("opens"));
+        let mark = std::fs::read(&path).expect("reads");
+        let told = mark.iter().rposition(|byte| byte.is_ascii_digit());
+        for at in 0..=told.expect("a sum") {
+            for bit in 0..8 {
+                let mut bytes = mark.clone();
+                bytes[at] ^= 1 << bit;
+                std::fs::write(&path, bytes).expect("writes");
+                assert_eq!(look(&path).expect("reads"), Last::Damaged, "{at} {bit}");
+            }
+        }
+        for bytes in [&[0xff_u8; 200][..], b"", &mark[..40]] {
+            std::fs::write(&path, bytes).expect("writes");
+            let (_, last) = RunMark::open(&path).expect("opens");
+            assert_eq!(last, Last::Damaged);
+            let why = last.acknowledged(&path);
+            let Acknowledged::Untold(why) = why else {
+                panic!("{why:?}")
+            };
+            assert!(why.ends_with("run is damaged"), "{why}");
+        }
     }
 }

@@ -16,6 +16,7 @@ mod chunk;
 #[cfg(any(test, feature = "suite"))]
 pub mod codec;
 mod copy;
+mod day_mark;
 mod engine;
 mod files;
 mod heal;
@@ -43,14 +44,16 @@ use std::time::Duration;
 use sled::{Batch, IVec};
 
 pub(crate) use self::begin::Beginning;
+use self::day_mark::{DayMark, Look};
 use self::history::History;
 pub use self::recover::Recovery;
 use self::stages::Stages;
 pub use self::store::SyncObserver;
 use self::store::{Store, StoreOptions};
 use crate::book::Book;
-use crate::log::{Commit, Group, LogError, Positions, Sequence};
+use crate::log::{Commit, Group, HistoryDay, LogError, Positions, Sequence};
 use crate::pin::Pin;
+use crate::run_mark::Acknowledged;
 
 /// sled's page cache. The hot state lives in our own maps.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
@@ -67,6 +70,8 @@ pub struct SledOptions {
     /// Give up a damaged commit in the middle and everything after it, instead of refusing to open
     /// (`--accept-truncation`).
     pub accept_truncation: bool,
+    /// How much it must have; less refuses to open too, unless `accept_truncation` is set.
+    pub acknowledged: Acknowledged,
     /// Open although `blobs/` holds files, and do not refuse commits for it: only to export what
     /// can be read.
     pub accept_blobs: bool,
@@ -117,12 +122,13 @@ impl SledLog {
     pub fn open(dir: &Path, options: &SledOptions) -> Result<Self, LogError> {
         let store_options = Self::store_options(options);
         let (store, opened) = Store::open(dir, &store_options)?;
-        let (book, mut recovery) = recover::recover(&store, options.accept_truncation)?;
+        let (book, marks, mut recovery) =
+            recover::recover(&store, &options.acknowledged, options.accept_truncation)?;
         recovery.moved_aside = opened.moved_aside;
         recovery.segments_cleared = opened.segments_cleared;
         recovery.writes_are_ordered = opened.writes_are_ordered;
-        let history = History::open(dir.join("history"), &store_options)?;
-        Ok(Self {
+        let history = History::open(dir.join("history"), &store_options, marks)?;
+        let mut log = Self {
             store,
             history,
             recovery,
@@ -130,7 +136,50 @@ impl SledLog {
             book: Mutex::new(book),
             values: RwLock::new(()),
             pin: Pin::default(),
-        })
+        };
+        log.look_at_days(options.accept_truncation)?;
+        Ok(log)
+    }
+
+    /// Refuses days of history that end too early, or gives up their marks.
+    fn look_at_days(&mut self, accept_truncation: bool) -> Result<(), LogError> {
+        let marks = self.history.marks().clone();
+        let lacking = day_mark::lacking(&self.history, &marks, Look::Quick)?;
+        for (day, why) in lacking {
+            if !accept_truncation {
+                return Err(recover::refusal(&self.store, &why));
+            }
+            self.mark_day(Batch::default(), day, None)?;
+            self.recovery.lacks.push(why);
+        }
+        Ok(())
+    }
+
+    /// The days of history that have less than was written to them, each in a sentence. Reads all.
+    ///
+    /// # Errors
+    /// When a day cannot be read.
+    pub fn lacking_days(&self) -> Result<Vec<String>, LogError> {
+        let marks = self.history.marks().clone();
+        let lacking = day_mark::lacking(&self.history, &marks, Look::Thorough)?;
+        Ok(lacking.into_iter().map(|(_, why)| why).collect())
+    }
+
+    /// Writes a batch and the mark of a day with it, or takes the mark away.
+    fn mark_day(
+        &self,
+        mut batch: Batch,
+        day: HistoryDay,
+        mark: Option<DayMark>,
+    ) -> Result<(), LogError> {
+        DayMark::put(mark.as_ref(), &self.store, &mut batch, day)?;
+        self.write(batch).map_err(LogError::Io)?;
+        let mut marks = self.history.marks();
+        match mark {
+            Some(mark) => marks.insert(day, mark),
+            None => marks.remove(&day),
+        };
+        Ok(())
     }
 
     fn store_options(options: &SledOptions) -> StoreOptions {
@@ -273,8 +322,13 @@ impl SledLog {
         Ok(batch)
     }
 
-    /// Writes how far history has come.
-    fn put_history(&self, position: &Positions) -> Result<(), LogError> {
+    /// Writes how far history has come, and how far a day of it.
+    fn put_history(
+        &self,
+        position: &Positions,
+        day: HistoryDay,
+        mark: DayMark,
+    ) -> Result<(), LogError> {
         let _writer = self.writer();
         let mut taken = self.book().history.clone().unwrap_or_default();
         let mut batch = Batch::default();
@@ -286,7 +340,9 @@ impl SledLog {
                 self.put_position(&mut batch, &keys::history(group), sequence)?;
             }
         }
-        self.write(batch).map_err(LogError::Io)?;
+        // A day without a row has no database.
+        let mark = (!mark.last.is_empty()).then_some(mark);
+        self.mark_day(batch, day, mark)?;
         self.book().history = Some(taken);
         Ok(())
     }
@@ -297,7 +353,7 @@ impl SledLog {
         name: &[u8],
         sequence: Sequence,
     ) -> Result<(), LogError> {
-        values::put(&self.store, batch, name, Some(&sequence.0.to_be_bytes()))
+        values::put(&self.store, batch, name, Some(&sequence.0.to_be_bytes())).map(|_| ())
     }
 
     /// The journal part of a commit; `None` when it was truncated meanwhile.

@@ -19,6 +19,7 @@ mod kills;
 mod linear;
 mod list;
 mod logs;
+mod marks;
 mod ownership;
 mod pages;
 mod paid;

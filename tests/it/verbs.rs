@@ -39,6 +39,12 @@ impl Said {
         self.stdout
     }
 
+    /// The last line of a verb that was not done after all it told on its way.
+    pub(crate) fn last_line(&self, code: i32) -> &str {
+        assert_eq!(self.code, Some(code), "{self:?}");
+        self.stderr.lines().last().expect("a line")
+    }
+
     /// The line of a verb that was not done.
     pub(crate) fn line(&self, code: i32) -> &str {
         assert_eq!(self.code, Some(code), "{self:?}");

@@ -12,7 +12,6 @@ use crossbeam_channel::Sender;
 use interlock_domain::ids::IdStream;
 use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Machine;
-use interlock_storage::run_mark::RunMark;
 use interlock_storage::{GROUPS, Group, Log, LogError, Owned};
 use tokio::sync::watch;
 
@@ -31,36 +30,9 @@ use crate::readiness::Readiness;
 use crate::shard::{Pressure, Shard};
 use crate::shard_actor::{Deliver, Peers, ShardActor};
 
-/// Takes every group, unless the log has lost something that the last run marked as durable.
-pub(super) fn acquire(
-    log: &dyn Log,
-    accept_truncation: bool,
-    mark: Option<&RunMark>,
-) -> Result<Vec<Owned>, StartError> {
-    let owned = log.acquire(&(0..GROUPS).map(Group).collect::<Vec<_>>())?;
-    if !accept_truncation {
-        whole(&owned, mark)?;
-    }
-    Ok(owned)
-}
-
-/// Does the log have everything that the last run marked as durable? A file that was cut at a place
-/// the engine takes for its end opens without a complaint.
-fn whole(owned: &[Owned], mark: Option<&RunMark>) -> Result<(), StartError> {
-    let Some(last) = mark.and_then(RunMark::last) else {
-        return Ok(());
-    };
-    let appended: u64 = owned.iter().map(|owned| owned.last.0).sum();
-    if appended >= last.appended {
-        return Ok(());
-    }
-    Err(StartError::Log(LogError::Corrupt(format!(
-        "the log has lost {} of {} commits that were acknowledged, the last ones or those from a \
-         damaged place on: put a copy of the data directory in its place, or go on without them with \
-         --accept-truncation; `interlock verify` says what is there",
-        last.appended - appended,
-        last.appended
-    ))))
+/// Takes every group.
+pub(super) fn acquire(log: &dyn Log) -> Result<Vec<Owned>, StartError> {
+    Ok(log.acquire(&(0..GROUPS).map(Group).collect::<Vec<_>>())?)
 }
 
 pub(super) fn entrance<M: Machine>(

@@ -43,7 +43,6 @@ fn options() -> NodeOptions {
         },
         truncate_keys_max: 100,
         free_bytes_min: 0,
-        accept_truncation: false,
         accept_clock: false,
         recovery_hold: None,
     }

@@ -15,7 +15,7 @@ use crate::config::Config;
 use crate::exit::Exit;
 use crate::registry::new_space::{COORDINATION, NewSpace};
 use crate::secret;
-use crate::wiring::{Accepted, node_options};
+use crate::wiring::node_options;
 
 const SPACE: u128 = 7;
 const PATIENCE: Duration = Duration::from_secs(20);
@@ -44,11 +44,7 @@ fn started() -> (Node<Contact>, ConfigPlane) {
         coordination: json!({}),
     };
     registry.create(&space, Exit::Bug).expect("a space");
-    let accept = Accepted {
-        clock: false,
-        truncation: false,
-    };
-    let options = node_options(&config, accept, None);
+    let options = node_options(&config, false, None);
     let policies = registry.policies();
     let node = Node::<Contact>::start(log, policies, clock, None, options).expect("a node");
     let admin = Admin::new(registry, &node, &config);

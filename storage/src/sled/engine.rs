@@ -211,8 +211,8 @@ impl Log for SledLog {
         position: &Positions,
     ) -> Result<(), LogError> {
         check_rows(rows)?;
-        self.history.append(day, rows)?;
-        self.put_history(position)
+        let mark = self.history.append(day, rows)?;
+        self.put_history(position, day, mark)
     }
 
     fn history_read(
@@ -238,6 +238,11 @@ impl Log for SledLog {
     }
 
     fn history_purge(&self, before: HistoryDay) -> Result<Vec<HistoryDay>, LogError> {
+        // The marks go first: a day without one is sound, a mark without its day is not.
+        let marked: Vec<HistoryDay> = self.history.marks().keys().copied().collect();
+        for day in marked.into_iter().filter(|day| *day < before) {
+            self.mark_day(sled::Batch::default(), day, None)?;
+        }
         self.history.purge(before)
     }
 

@@ -4,15 +4,16 @@
 //! purging whole days. Not here: how far history has come; that position lies in the log, because
 //! truncation has to respect it. Called within the sled engine only.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use sled::Batch;
 
+use super::day_mark::{DayMark, DayMarks};
 use super::files;
 use super::keys;
 use super::store::{Store, StoreOptions};
@@ -38,11 +39,17 @@ pub(super) struct History {
     /// A write or sync has failed. Final for all days, also for one that is closed and opened
     /// again: the kernel may have dropped pages that later reads would need.
     has_failed: AtomicBool,
+    /// How far each day was written, as the log has it.
+    marks: Mutex<DayMarks>,
 }
 
 impl History {
     /// History under `dir`, which is created with the first row.
-    pub(super) fn open(dir: PathBuf, options: &StoreOptions) -> Result<Self, LogError> {
+    pub(super) fn open(
+        dir: PathBuf,
+        options: &StoreOptions,
+        marks: DayMarks,
+    ) -> Result<Self, LogError> {
         let history = Self {
             dir,
             options: StoreOptions {
@@ -51,6 +58,7 @@ impl History {
             },
             days: Mutex::new(VecDeque::with_capacity(OPEN_MAX)),
             has_failed: AtomicBool::new(false),
+            marks: Mutex::new(marks),
         };
         for name in history.names()? {
             if name.starts_with(PURGING) {
@@ -60,21 +68,25 @@ impl History {
         Ok(history)
     }
 
-    /// Writes rows durably.
-    pub(super) fn append(&self, day: HistoryDay, rows: &[Row]) -> Result<(), LogError> {
+    /// Writes rows durably; answers the day's mark with them, which the caller writes to the log.
+    pub(super) fn append(&self, day: HistoryDay, rows: &[Row]) -> Result<DayMark, LogError> {
         if self.has_failed.load(Ordering::Acquire) {
             let why = "an earlier write of history has failed";
             return Err(LogError::Io(why.to_owned()));
         }
-        if rows.is_empty() {
-            return Ok(());
-        }
+        let mut mark = self.marks().get(&day).cloned().unwrap_or_default();
+        let Some((last, _)) = rows.last() else {
+            return Ok(mark);
+        };
+        mark.last.clone_from(last);
         let outcome = self.with_day(day, true, |store| {
             let mut batch = Batch::default();
             let mut bytes = 0;
+            let mut seen = BTreeSet::new();
             for (key, value) in rows {
                 let prefix = keys::row(keys::HISTORY_ROW, key);
-                values::put(store, &mut batch, &prefix, Some(value))?;
+                let was_there = values::put(store, &mut batch, &prefix, Some(value))?;
+                mark.rows += u64::from(seen.insert(key) && !was_there);
                 bytes += key.len() + value.len();
                 if bytes >= super::STAGE_BYTES {
                     store
@@ -88,7 +100,42 @@ impl History {
         if outcome.is_err() {
             self.has_failed.store(true, Ordering::Release);
         }
-        outcome.map(|_| ())
+        outcome.map(|_| mark)
+    }
+
+    /// What the log has now.
+    pub(super) fn marks(&self) -> MutexGuard<'_, DayMarks> {
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Where a day lies.
+    pub(super) fn path_of(&self, day: HistoryDay) -> PathBuf {
+        self.dir.join(name_of(day))
+    }
+
+    /// Does a day have a row?
+    pub(super) fn has(&self, day: HistoryDay, key: &[u8]) -> Result<bool, LogError> {
+        let mut has = false;
+        self.with_day(day, false, |store| {
+            let name = keys::row(keys::HISTORY_ROW, key);
+            has = values::read(store, &name)?.is_some();
+            Ok(())
+        })?;
+        Ok(has)
+    }
+
+    /// How many rows a day has.
+    pub(super) fn count(&self, day: HistoryDay) -> Result<u64, LogError> {
+        let mut rows = 0;
+        self.with_day(day, false, |store| {
+            let head = keys::HISTORY_ROW;
+            values::scan(store, head, head, &mut |prefix, value| {
+                value.map_err(|defect| values::damaged(store, prefix, defect))?;
+                rows += 1;
+                Ok(true)
+            })
+        })?;
+        Ok(rows)
     }
 
     /// Reads at most a page of rows from a key on; empty when there are no more.
@@ -164,7 +211,7 @@ impl History {
                 days.push_front(found);
             }
         } else {
-            let dir = self.dir.join(name_of(day));
+            let dir = self.path_of(day);
             if !create && !dir.exists() {
                 return Ok(false);
             }

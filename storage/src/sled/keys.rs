@@ -16,9 +16,10 @@
 //! | `mq` group, sequence | this sequence does not follow its predecessor: a recorded jump |
 //! | `mp` partition | pointer to the current snapshot |
 //! | `mh`, `mh` group | history is in use; what it has taken |
+//! | `md` day | how far a day of history was written |
 //! | `mu` escaped key | meta value of the caller |
 
-use crate::log::{Group, Partition, Sequence};
+use crate::log::{Group, HistoryDay, Partition, Sequence};
 
 /// Bytes of the chunk's number at the end of each key.
 pub(super) const CHUNK: usize = 4;
@@ -96,6 +97,11 @@ pub(super) fn jump(group: Group, sequence: Sequence) -> Vec<u8> {
 
 pub(super) fn pointer(partition: Partition) -> Vec<u8> {
     [&b"mp"[..], &partition.0.to_be_bytes()].concat()
+}
+
+/// The mark of a day of history; days before 1970 lie first.
+pub(super) fn day_mark(day: HistoryDay) -> Vec<u8> {
+    [b"md", &(day.0 ^ i32::MIN).to_be_bytes()[..]].concat()
 }
 
 pub(super) fn history(group: Group) -> Vec<u8> {

@@ -11,12 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use sled::Batch;
 
 use super::chunk::Defect;
+use super::day_mark::{DayMark, DayMarks};
 use super::keys;
 use super::record::Reader;
 use super::store::Store;
 use super::values;
 use crate::log::{
-    Epoch, Group, LogError, Partition, Positions, Sequence, SnapshotInfo, SnapshotSeal,
+    Epoch, Group, HistoryDay, LogError, Partition, Positions, Sequence, SnapshotInfo, SnapshotSeal,
 };
 
 /// Format of the whole; a log with a larger one was written by a newer program.
@@ -37,6 +38,7 @@ pub(super) struct Landmarks {
     pub(super) jumps: BTreeSet<(Group, Sequence)>,
     pub(super) seals: Vec<SnapshotInfo>,
     pub(super) history: Option<Positions>,
+    pub(super) days: DayMarks,
     /// The newest commit that any value names.
     pub(super) newest_tag: u64,
 }
@@ -88,6 +90,10 @@ impl Landmarks {
                 if let Some(group) = id.u16() {
                     taken.insert(Group(group), Sequence(value.u64()?));
                 }
+            }
+            b'd' => {
+                let day = HistoryDay(id.i32()? ^ i32::MIN);
+                self.days.insert(day, DayMark::decode(value)?);
             }
             b'u' => self.newest_tag = self.newest_tag.max(value.u64()?),
             _ => return None,

@@ -96,6 +96,12 @@ impl<'a> Reader<'a> {
         Some(u32::from_be_bytes(*bytes))
     }
 
+    pub(super) fn i32(&mut self) -> Option<i32> {
+        let (bytes, rest) = self.0.split_first_chunk()?;
+        self.0 = rest;
+        Some(i32::from_be_bytes(*bytes))
+    }
+
     pub(super) fn u64(&mut self) -> Option<u64> {
         let (bytes, rest) = self.0.split_first_chunk()?;
         self.0 = rest;

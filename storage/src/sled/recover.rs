@@ -13,13 +13,15 @@ use std::path::PathBuf;
 use sled::Batch;
 
 use super::chunk::{self, Defect};
+use super::day_mark::DayMarks;
 use super::keys;
 use super::landmarks::{self, Landmarks};
 use super::record;
 use super::store::Store;
 use super::values;
 use crate::book::{Book, Entry};
-use crate::log::{Group, LogError, Partition, Sequence};
+use crate::log::{GROUPS, Group, LogError, Partition, Sequence};
+use crate::run_mark::Acknowledged;
 
 /// Keys removed in one batch: few enough for sled's background threads (see `worker.rs`).
 pub(super) const REMOVE_MAX: usize = 250;
@@ -29,8 +31,12 @@ pub(super) const REMOVE_MAX: usize = 250;
 pub struct Recovery {
     /// The torn last commit that was removed, and what was wrong with it.
     pub torn: Option<(u64, String)>,
-    /// The first and last commit that were given up because the operator accepted it.
-    pub given_up: Option<(u64, u64)>,
+    /// The first and last commit that were given up because the operator accepted it, and what was
+    /// wrong with the first.
+    pub given_up: Option<(u64, u64, String)>,
+    /// What the log lacks of what was acknowledged, where the operator accepted it: of itself, and of
+    /// its days of history.
+    pub lacks: Vec<String>,
     /// Half-written snapshot files of sled that were moved aside.
     pub moved_aside: Vec<PathBuf>,
     /// Parts of sled's own log that a power cut left beyond its end, and that were cleared.
@@ -58,8 +64,9 @@ struct Scan<'a> {
 /// Verifies the log and makes it ready for work.
 pub(super) fn recover(
     store: &Store,
+    acknowledged: &Acknowledged,
     accept_truncation: bool,
-) -> Result<(Book, Recovery), LogError> {
+) -> Result<(Book, DayMarks, Recovery), LogError> {
     let mut marks = landmarks::read(store)?;
     if marks.format.is_none() {
         landmarks::create(store)?;
@@ -73,7 +80,13 @@ pub(super) fn recover(
     }
     let (mut book, end, recovery) = {
         let scan = scan_journal(store, &marks)?;
-        let (end, jumps, recovery) = repair(store, &scan, accept_truncation)?;
+        // Before anything is repaired: what is refused is left as it is.
+        let lacks = scan.lacks(acknowledged);
+        if let Some(lacks) = lacks.as_ref().filter(|_| !accept_truncation) {
+            return Err(refusal(store, lacks));
+        }
+        let (end, jumps, mut recovery) = repair(store, &scan, accept_truncation)?;
+        recovery.lacks.extend(lacks);
         let book = scan.book;
         marks.jumps.extend(jumps);
         (book, end, recovery)
@@ -87,9 +100,10 @@ pub(super) fn recover(
     }
     book.epochs = marks.epochs;
     book.history = marks.history;
+    let days = marks.days;
     book.last_number = end;
     sort_snapshots(store, &mut book)?;
-    Ok((book, recovery))
+    Ok((book, days, recovery))
 }
 
 fn scan_journal<'a>(store: &Store, marks: &'a Landmarks) -> Result<Scan<'a>, LogError> {
@@ -168,10 +182,48 @@ impl Scan<'_> {
         });
     }
 
+    /// What is missing of what was acknowledged, if anything is.
+    fn lacks(&self, acknowledged: &Acknowledged) -> Option<String> {
+        let mut lasts: BTreeMap<Group, u64> = BTreeMap::new();
+        let jumps = self.marks.jumps.iter();
+        let jumps = jumps.map(|(group, next)| (*group, next.0.saturating_sub(1)));
+        let seals = self.marks.seals.iter();
+        let seals = seals.map(|info| (info.partition.group(), info.position.0));
+        let sound = (0..GROUPS).map(Group);
+        let sound = sound.map(|group| (group, self.book.coverage.last(group).0));
+        for (group, last) in sound.chain(jumps).chain(seals) {
+            let known = lasts.entry(group).or_default();
+            *known = last.max(*known);
+        }
+        let appended: u64 = lasts.values().sum();
+        match acknowledged {
+            Acknowledged::AtLeast(least) if appended < *least => Some(format!(
+                "it has lost {} of {least} writes that were acknowledged, the last ones or those \
+                 from a damaged place on",
+                least - appended
+            )),
+            Acknowledged::Untold(why) if appended > 0 => Some(format!(
+                "nothing tells whether its {appended} writes are all that were acknowledged, \
+                 because {why}"
+            )),
+            Acknowledged::AtLeast(_) | Acknowledged::Untold(_) => None,
+        }
+    }
+
     fn spoil(&mut self, number: u64, why: String) {
         self.newest = self.newest.max(number);
         self.bad.get_or_insert((number, why));
     }
+}
+
+/// What the operator reads of a log that lacks something.
+pub(super) fn refusal(store: &Store, lacks: &str) -> LogError {
+    LogError::Corrupt(format!(
+        "the log in {} is not whole: {lacks}. Put a copy of the data directory from before in its \
+         place, or start with `--accept-truncation` to go on with what it has; `interlock verify` \
+         says what that is",
+        store.dir().join("db").display()
+    ))
 }
 
 type Jumps = BTreeSet<(Group, Sequence)>;
@@ -202,7 +254,7 @@ fn repair(
     if is_torn_end {
         recovery.torn = Some((number, why));
     } else if accept_truncation {
-        recovery.given_up = Some((number, end));
+        recovery.given_up = Some((number, end, why));
         jumps = jumps_past(scan, end - number + 1);
     } else {
         return Err(LogError::Corrupt(format!(

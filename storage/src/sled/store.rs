@@ -389,7 +389,7 @@ pub(super) fn locked(dir: &Path) -> LogError {
 fn broken(dir: &Path, why: &str) -> LogError {
     let why = why.lines().next().unwrap_or_default();
     LogError::Corrupt(format!(
-        "the database in {} cannot be read ({why}); put a copy of the data directory from before in its place",
+        "the database in {} cannot be read (the engine says: {why}); put a copy of the data directory from before in its place",
         dir.display()
     ))
 }

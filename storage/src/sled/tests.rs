@@ -1,5 +1,6 @@
 //! Tests of the sled engine: the suite, and what needs to look inside.
 
+mod days;
 mod killed;
 mod opening;
 mod power;

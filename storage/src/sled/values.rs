@@ -38,13 +38,13 @@ pub(super) fn read(store: &Store, prefix: &[u8]) -> Result<Option<Vec<u8>>, LogE
 }
 
 /// Adds a value to a batch (`None` removes it), with the removal of what an older and longer one
-/// would leave behind.
+/// would leave behind. Answers whether there was an older one.
 pub(super) fn put(
     store: &Store,
     batch: &mut Batch,
     prefix: &[u8],
     value: Option<&[u8]>,
-) -> Result<(), LogError> {
+) -> Result<bool, LogError> {
     let key = keys::chunk(prefix, 0);
     let old = match store.get(&key)? {
         Some(first) => {
@@ -57,7 +57,7 @@ pub(super) fn put(
     for number in new..old {
         batch.remove(keys::chunk(prefix, number));
     }
-    Ok(())
+    Ok(old > 0)
 }
 
 /// Adds a value that was never there before.

@@ -1,0 +1,152 @@
+//! Days of history that end too early, or are gone: told, whatever took what is missing.
+
+use std::fs;
+use std::path::Path;
+
+use super::copy_dir;
+use crate::log::{HistoryDay, Log, LogError, Positions, Row};
+use crate::{SledLog, SledOptions};
+
+const DAYS: [i32; 3] = [20_000, 20_001, 20_002];
+
+fn open(dir: &Path, accept_truncation: bool) -> Result<SledLog, LogError> {
+    let options = SledOptions {
+        accept_truncation,
+        ..SledOptions::default()
+    };
+    SledLog::open(dir, &options)
+}
+
+fn row(number: u32) -> Row {
+    (number.to_be_bytes().to_vec(), vec![7; 2_000])
+}
+
+/// A log with three days of sixty rows, of which some were written twice.
+fn written(dir: &Path) {
+    let log = open(dir, false).expect("it opens");
+    for day in DAYS {
+        for from in (0..60).step_by(10) {
+            let rows: Vec<Row> = (from..from + 10).map(row).collect();
+            for _ in 0..2 {
+                log.history_append(HistoryDay(day), &rows, &Positions::new())
+                    .expect("rows can be written");
+            }
+        }
+    }
+    assert_eq!(log.lacking_days().expect("it can be read"), [""; 0]);
+}
+
+fn path_of(dir: &Path, day: &str) -> std::path::PathBuf {
+    dir.join("history").join(day)
+}
+
+/// What a start says, and what a look at everything says after it was accepted.
+fn told(dir: &Path, day: &str) -> (Option<String>, Vec<String>) {
+    let place = path_of(dir, day).display().to_string();
+    let refused = match open(dir, false) {
+        Ok(log) => {
+            let lacking = log.lacking_days().expect("it can be read");
+            assert!(
+                lacking.iter().all(|why| why.contains(&place)),
+                "{lacking:?}"
+            );
+            return (None, lacking);
+        }
+        Err(LogError::Corrupt(why)) => why,
+        Err(error) => panic!("{error}"),
+    };
+    for part in [&place, "put a copy", "--accept-truncation"] {
+        assert!(
+            refused.to_lowercase().contains(&part.to_lowercase()),
+            "{refused}"
+        );
+    }
+    let log = open(dir, true).expect("the operator accepts it");
+    assert_eq!(log.recovery().lacks.len(), 1);
+    let lacking = log.lacking_days().expect("it can be read");
+    drop(log);
+    let log = open(dir, false).expect("it is accepted for good");
+    assert_eq!(log.recovery().lacks.len(), 0);
+    (Some(refused), lacking)
+}
+
+#[test]
+fn a_sound_day_is_not_complained_of() {
+    let root = tempfile::tempdir().expect("a directory");
+    written(root.path());
+    for _ in 0..2 {
+        assert_eq!(told(root.path(), "2024-10-06"), (None, Vec::new()));
+    }
+    // Days that go take their marks along, also those that come back.
+    let log = open(root.path(), false).expect("it opens");
+    let gone = log.history_purge(HistoryDay(20_002)).expect("days can go");
+    assert_eq!(gone.len(), 2);
+    drop(log);
+    let log = open(root.path(), false).expect("it opens");
+    log.history_append(HistoryDay(20_000), &[row(1)], &Positions::new())
+        .expect("rows can be written");
+    drop(log);
+    assert_eq!(told(root.path(), "2024-10-06"), (None, Vec::new()));
+}
+
+#[test]
+fn the_newest_day_is_missed_at_once_and_older_ones_when_they_are_gone() {
+    for day in ["2024-10-04", "2024-10-05", "2024-10-06"] {
+        let root = tempfile::tempdir().expect("a directory");
+        written(root.path());
+        fs::remove_dir_all(path_of(root.path(), day)).expect("the disk works");
+        let (refused, lacking) = told(root.path(), day);
+        assert!(refused.is_some_and(|why| why.contains("is missing")));
+        assert_eq!(lacking, [""; 0]);
+    }
+}
+
+#[test]
+fn a_day_that_was_cut_or_flipped_is_told() {
+    let whole = tempfile::tempdir().expect("a directory");
+    written(whole.path());
+    for (day, newest) in [("2024-10-04", false), ("2024-10-06", true)] {
+        for part in [1, 3, 5, 7] {
+            for flip in [false, true] {
+                let root = tempfile::tempdir().expect("a directory");
+                copy_dir(whole.path(), root.path());
+                let db = path_of(root.path(), day).join("db");
+                let mut bytes = fs::read(&db).expect("it is there");
+                let end = bytes.iter().rposition(|byte| *byte != 0).expect("bytes");
+                let at = end / 8 * part;
+                if flip {
+                    bytes[at] ^= 1;
+                } else {
+                    bytes.truncate(at);
+                }
+                fs::write(&db, &bytes).expect("the disk works");
+                expect_told(root.path(), day, newest);
+            }
+        }
+    }
+}
+
+/// It has everything, or a start refuses it, or a thorough look finds it; the newest day is not left
+/// to the thorough look.
+fn expect_told(dir: &Path, day: &str, newest: bool) {
+    let opened = match open(dir, false) {
+        Err(LogError::Corrupt(_)) => return,
+        Err(error) => panic!("{error}"),
+        Ok(log) => log,
+    };
+    let number = DAYS[if newest { 2 } else { 0 }];
+    let mut rows = 0;
+    let read = opened.history_read(HistoryDay(number), &[], &mut |_, _| {
+        rows += 1;
+        std::ops::ControlFlow::Continue(())
+    });
+    if read.is_ok() && rows == 60 {
+        return;
+    }
+    assert!(!newest, "{day} has {rows} rows, and the start said nothing");
+    match opened.lacking_days() {
+        Ok(lacking) => assert_eq!(lacking.len(), 1, "{lacking:?}"),
+        Err(LogError::Corrupt(why)) => assert!(why.contains(day), "{why}"),
+        Err(error) => panic!("{error}"),
+    }
+}
