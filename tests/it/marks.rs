@@ -51,9 +51,8 @@ fn spoil(run: &Path, how: usize) {
         2 => fs::write(run, &bytes[..60]).expect("a mark"),
         _ => {
             let text = String::from_utf8(bytes).expect("a text");
-            let (words, count) = text.split_once("appended ").expect("a count");
-            // Another digit: less than the log still has.
-            fs::write(run, format!("{words}appended 0{}", &count[1..])).expect("a mark");
+            // Less than the log still has.
+            fs::write(run, text.replace("appended ", "appended 0.")).expect("a mark");
         }
     }
 }
