@@ -230,6 +230,15 @@ pub(crate) fn survey(from: &Path) -> Result<Survey, Stop> {
 
 /// What the operator reads when an import is refused.
 pub(crate) fn imported(error: ImportError) -> Stop {
+    let said = error.to_string();
+    if ["No space left on device", "StorageFull"]
+        .iter()
+        .any(|full| said.contains(full))
+    {
+        // Nobody waits for the outcome of what was being written: it is removed.
+        let message = format!("no room for the log that is written; make room ({said})");
+        return Stop::new(Exit::Data, message);
+    }
     let exit = match error {
         ImportError::Log(error) => return log_stop::read(error),
         ImportError::Damaged(_) => Exit::Corrupt,
@@ -237,7 +246,7 @@ pub(crate) fn imported(error: ImportError) -> Stop {
         ImportError::File(_) => Exit::Data,
         ImportError::Refused(_) => Exit::Storage,
     };
-    Stop::new(exit, error.to_string())
+    Stop::new(exit, said)
 }
 
 fn exported(error: ExportError) -> Stop {
@@ -323,5 +332,27 @@ impl Exports {
         drop(timeout(patience, ended).await);
         let state = last.borrow().clone();
         Some(state)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use interlock_storage::{AppendError, LogError};
+
+    use super::*;
+
+    #[test]
+    fn a_full_disk_asks_for_room() {
+        let full = "write failed: No space left on device (os error 28)".to_owned();
+        for error in [
+            ImportError::Refused(AppendError::Unknown(full.clone())),
+            ImportError::Log(LogError::Io(full)),
+        ] {
+            let stop = imported(error);
+            assert_eq!(stop.exit, Exit::Data);
+            assert!(stop.message.contains("make room"), "{}", stop.message);
+        }
+        let other = imported(ImportError::Refused(AppendError::Unknown("no".to_owned())));
+        assert_eq!(other.exit, Exit::Storage);
     }
 }
