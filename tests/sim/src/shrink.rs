@@ -40,14 +40,24 @@ pub fn shrink<M: SimMachine>(
     Trace::new(M::NAME, options, shorter.kept, &shorter.violation)
 }
 
-/// Are two violations of one kind? Panics are when they say the same but for numbers.
+/// Words of what was seen by which two violations of an invariant are told apart: enough for the
+/// sentence and the kind of answer or event it is about, and none of the values in it.
+const TELLING_WORDS: usize = 6;
+
+/// Are two violations of one kind? They are of the same invariant and begin with the same words;
+/// panics say the same but for numbers.
 #[must_use]
 pub fn same_kind(left: &Violation, right: &Violation) -> bool {
-    let words = |violation: &Violation| {
-        let said = violation.seen.chars();
-        said.filter(|it| !it.is_ascii_digit()).collect::<String>()
+    let most = match left.invariant {
+        PANICKED => usize::MAX,
+        _ => TELLING_WORDS,
     };
-    left.invariant == right.invariant && (left.invariant != PANICKED || words(left) == words(right))
+    let words = |violation: &'_ Violation| -> Vec<String> {
+        let words = violation.seen.split(|one: char| !one.is_alphabetic());
+        let words = words.filter(|word| !word.is_empty());
+        words.take(most).map(str::to_owned).collect()
+    };
+    left.invariant == right.invariant && words(left) == words(right)
 }
 
 struct Shorter<'a, M> {

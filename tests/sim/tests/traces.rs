@@ -1,6 +1,7 @@
 //! A fault that is there on purpose is found, its steps become few, and they replay from their text.
 
 use interlock_sim::counters::quiet_deliberate_panics;
+use interlock_sim::machine::Violation;
 use interlock_sim::planted::Planted;
 use interlock_sim::shrink::{same_kind, shrink};
 use interlock_sim::swarm::Faults;
@@ -72,4 +73,25 @@ fn shrinking_stops_when_there_is_no_time() {
     let choices: Vec<_> = Choices::new(&options).collect();
     let trace = shrink::<Planted>(&options, choices.clone(), &failure, &mut || false);
     assert_eq!(trace.choices, choices[..=failure.choice]);
+}
+
+/// What shrinking may not take for what it shrinks: another fault of the same invariant.
+#[test]
+fn violations_of_one_kind_begin_alike() {
+    let violation = |invariant, seen: &str| Violation {
+        invariant,
+        seen: seen.to_owned(),
+    };
+    let alike = |invariant, left, right| {
+        same_kind(&violation(invariant, left), &violation(invariant, right))
+    };
+    assert!(alike("model", "-8, not -51 is x", "7, not 12 is x"));
+    assert!(!alike("model", "-8, not -51", "Decided(Torn) to Asked"));
+    assert!(alike(
+        "model",
+        "it never was so: Decided(Shown(Some(Customer(Customer { contacts: [1]",
+        "it never was so: Decided(Shown(None)) to Asked { since: 3"
+    ));
+    assert!(!alike("L1", "a b", "a c"));
+    assert!(!same_kind(&violation("L1", "a"), &violation("C6", "a")));
 }
