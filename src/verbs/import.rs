@@ -136,14 +136,30 @@ fn make(found: &Survey, from: &Path, building: &Path, secret: &Secret) -> Result
 }
 
 fn put_in_place(data: &Path, building: &Path, secret: &Secret) -> Result<(), Stop> {
-    let path = data.join(SECRET_FILE);
+    let (path, run) = (data.join(SECRET_FILE), data.join(RUN_FILE));
     // Nobody was answered from it yet.
-    RunMark::make(&data.join(RUN_FILE)).map_err(log_stop::read)?;
+    RunMark::make(&run).map_err(log_stop::read)?;
     data_dir::write(&path, secret.bytes())
         .and_then(|()| data_dir::rename(building, &data.join(LOG_DIR)))
         .map_err(|error| {
             fs::remove_file(&path).ok();
+            fs::remove_file(&run).ok();
             let message = format!("data directory {}: {error}", data.display());
             Stop::new(Exit::Data, message)
         })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_put_in_its_place_leaves_nothing() {
+        let data = tempfile::tempdir().expect("a directory");
+        let secret = Secret::random().expect("random bytes");
+        let stop = put_in_place(data.path(), &data.path().join("none"), &secret);
+        assert_eq!(stop.expect_err("there is no log").exit, Exit::Data);
+        let left = fs::read_dir(data.path()).expect("a directory").count();
+        assert_eq!(left, 0);
+    }
 }
