@@ -31,7 +31,7 @@ use crate::meta_writer::MetaWriter;
 use crate::metrics::CommitMetrics;
 use crate::readiness::Readiness;
 use crate::recover_thread::{self, Recovery};
-use crate::shard::{Pressure, ShardOptions};
+use crate::shard::{Pressure, SWEEPS_AHEAD_MAX, ShardOptions};
 use crate::shard_actor::{Deliver, Leave};
 
 /// Every bound and pace of a node. `config.toml` has the units, defaults and bounds.
@@ -364,7 +364,7 @@ impl NodeOptions {
     /// Room in the committer's queue. A frame holds at least one credit, or is one of the few that
     /// a shard makes by itself (a sweep, a slice).
     const fn frames_max(&self) -> usize {
-        self.credits.commands_max + self.shards as usize * 64 + 1_024
+        self.credits.commands_max + self.shards as usize * (SWEEPS_AHEAD_MAX + 64) + 1_024
     }
 
     const fn commit(&self) -> CommitOptions {

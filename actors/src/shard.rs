@@ -24,6 +24,7 @@ use interlock_domain::time::Timestamp;
 use interlock_storage::{Partition as PartitionId, SnapshotSlice};
 
 pub use self::fair::SLICE_COMMANDS;
+pub(crate) use self::sweep::SWEEPS_AHEAD_MAX;
 use crate::message::{Frame, Monotonic, Return, Seal, ShardMessage, Transaction};
 use crate::partition::{Found, Partition};
 use crate::placement::{KeyHasher, Place};
@@ -224,7 +225,7 @@ impl<M: Machine> Shard<M> {
     #[must_use]
     pub fn has_work(&self) -> bool {
         !(self.queue.is_empty() && self.slices_due.is_empty() && self.frame.is_empty())
-            || self.sweep.has_work()
+            || self.sweep.has_work(self.options.sweep_entities_max)
             || self.scanner.has_work()
             || self
                 .out

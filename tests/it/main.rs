@@ -38,6 +38,7 @@ mod shutdown;
 mod signing;
 mod sync_proof;
 mod tls;
+mod unheard;
 mod vault;
 mod verbs;
 mod who;

@@ -1,5 +1,7 @@
 //! The configuration plane over HTTP: documents, edits, agreements, and what is in force then.
 
+mod elsewhere;
+
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread;
 

@@ -282,6 +282,40 @@ mod tests {
     }
 
     #[test]
+    fn pitfall_20_spellings_of_one_address_are_one() {
+        let spellings = [
+            "ana.silva@example.com",
+            "Ana.Silva@Example.COM",
+            "  ANA.SILVA@EXAMPLE.COM ",
+            "\tana.silva@example.com\r\n",
+            "\u{a0}ana.silva@example.com\u{3000}",
+        ];
+        for spelling in spellings {
+            let wanted = Ok("email:ana.silva@example.com".to_owned());
+            assert_eq!(canonical("email", spelling), wanted, "{spelling:?}");
+        }
+        // What a provider may or may not deliver to the same box is another address.
+        let others = [
+            "anasilva@example.com",
+            "ana.silva+x@example.com",
+            "ana.silva@example.org",
+        ];
+        for other in others {
+            assert_eq!(canonical("email", other), Ok(format!("email:{other}")));
+        }
+        // What cannot be seen, or looks like another letter, makes it none (§14), not a second one.
+        let hidden = [
+            "\u{202a}ana.silva@example.com\u{202c}",
+            "ana.silva@\u{ad}example.com",
+            "ana.silv\u{430}@example.com",
+        ];
+        for hidden in hidden {
+            let refused = Err(NoDestination::InvalidHandle);
+            assert_eq!(canonical("email", hidden), refused, "{hidden:?}");
+        }
+    }
+
+    #[test]
     fn a_carrier_code_needs_the_zero_and_a_national_number_behind_it() {
         assert_eq!(
             phone_of("1511987654321"),

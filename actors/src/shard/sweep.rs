@@ -3,13 +3,16 @@
 //! Here: the walk over the shard's partitions and the records of what a sweep changes. Not here:
 //! what is due or done then (the machine). Entities that are away, and purges in a partition whose
 //! snapshot is being written, wait for the next round. Where much is due the next step follows with
-//! the next turn, so that purges keep up with what comes; commands are decided in every turn.
+//! the next turn, so that purges keep up with what comes; commands are decided in every turn. Nobody
+//! takes a credit for a purge, so a sweep that is too far ahead of the disk stops until it has caught up.
+
+use std::sync::Arc;
 
 use interlock_domain::key::EntityKey;
 use interlock_domain::machine::{Machine, Sweep};
 
 use super::Shard;
-use crate::message::Waiter;
+use crate::message::{Done, Waiter};
 use crate::partition::Found;
 use crate::placement::{Place, group_of};
 use crate::record::{Change, Entry, RecordHead};
@@ -30,7 +33,24 @@ pub(super) struct Sweeper {
     /// The longest that something was kept beyond its last use, in milliseconds: in this round over
     /// the partitions, and in the last.
     late_ms: [i64; 2],
+    /// This step recorded something.
+    recorded: bool,
+    /// Held by each frame that has something of a sweep and is not durable yet.
+    ahead: Arc<Ahead>,
 }
+
+/// Nobody waits for it: it is dropped with its frame.
+#[derive(Default)]
+struct Ahead;
+
+impl Done for Ahead {
+    fn done(&self, _: bool) {}
+}
+
+/// Frames with something of a sweep that may wait for the disk, for each shard.
+pub(crate) const SWEEPS_AHEAD_MAX: usize = 256;
+/// Entities that those frames may hold, unless one step has more.
+const ENTITIES_AHEAD_MAX: usize = 65_536;
 
 /// A step that purges at least this part of what it may look at is followed by another at once.
 const MUCH: usize = 4;
@@ -47,20 +67,29 @@ impl Sweeper {
         self.round = Some(super::PARTITIONS);
     }
 
-    pub(super) const fn has_work(&self) -> bool {
-        self.requested || self.round.is_some()
+    /// Is there something to look at, and room for it before the disk? Without room the next request
+    /// to sweep, or the next turn for something else, goes on.
+    pub(super) fn has_work(&self, step_entities_max: usize) -> bool {
+        (self.requested || self.round.is_some()) && self.has_room(step_entities_max)
+    }
+
+    fn has_room(&self, step_entities_max: usize) -> bool {
+        let frames_max = (ENTITIES_AHEAD_MAX / step_entities_max.max(1)).clamp(1, SWEEPS_AHEAD_MAX);
+        // One is the sweeper's own.
+        Arc::strong_count(&self.ahead) <= frames_max
     }
 }
 
 impl<M: Machine> Shard<M> {
     /// Looks at the next entities when a sweep was asked for.
     pub(super) fn sweep_some(&mut self) {
-        if !self.sweep.has_work() {
+        let mut budget = self.options.sweep_entities_max;
+        if !self.sweep.has_work(budget) {
             return;
         }
         self.sweep.requested = false;
-        let mut budget = self.options.sweep_entities_max;
         let (mut visited, mut purged) = (0, 0);
+        self.sweep.recorded = false;
         while budget > 0 && visited < super::PARTITIONS {
             let Some(key) = self.sweep.keys.pop() else {
                 if self.sweep.round == Some(0) {
@@ -74,6 +103,10 @@ impl<M: Machine> Shard<M> {
             purged += usize::from(self.sweep_one(key));
         }
         self.sweep.requested = purged > 0 && purged >= self.options.sweep_entities_max / MUCH;
+        if self.sweep.recorded {
+            let ahead = Arc::clone(&self.sweep.ahead);
+            self.frame.waiters.push(Waiter(ahead));
+        }
         self.stats.purge_late_ms = self.sweep.late_ms.into_iter().max();
         if self.sweep.round == Some(0) && self.sweep.keys.is_empty() {
             self.sweep.round = None;
@@ -157,5 +190,6 @@ impl<M: Machine> Shard<M> {
         let records = self.frame.group(group_of(place.key.space));
         records.bytes.extend_from_slice(record);
         records.touch(place.partition);
+        self.sweep.recorded = true;
     }
 }

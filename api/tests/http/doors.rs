@@ -258,7 +258,7 @@ fn body(path: &str) -> Value {
 fn an_id_of_another_space_is_404_on_every_operation_that_names_one() {
     let node = start();
     let things = things(&node);
-    // Edits of a space's documents are asked of the built server (`tests/it/plane.rs`).
+    // Edits of a space's documents are asked of the built server (`tests/it/plane/elsewhere.rs`).
     let elsewhere = ["{diff_id}", "{type}"];
     let mut asked = 0;
     for (method, path) in keyed().filter(|(_, path)| path.contains('{')) {

@@ -4,8 +4,8 @@ use interlock_domain::key::SpaceId;
 use serde_json::{Value, json};
 
 use crate::node::{
-    BATCH, CHECK, CLAIMS, DECLARE, EFFECTS, KEY_A, KEY_B, KEY_C, KEY_OFF, KEY_OLD, Node, PHONE,
-    check, check_with, fresh, phone,
+    BATCH, CHECK, CLAIMS, DECLARE, EFFECTS, KEY_A, KEY_B, KEY_C, KEY_OFF, KEY_OLD, KEY_OTHER,
+    KEY_SECURITY, Node, PHONE, check, check_with, fresh, phone,
 };
 use crate::observed;
 
@@ -315,6 +315,79 @@ fn a_key_counts_for_one_source_and_one_route() {
     let declared = json!({"kind": "contact.made", "agent": "a",
         "detail": {"channel": "whatsapp", "purpose": "service"}});
     node.post_keyed(KEY_A, DECLARE, &key, &declared).ok();
+}
+
+/// A source of another space with the same number, the same key, route and body: none of the answers is
+/// the other's, whatever either asks next.
+#[test]
+fn pitfall_9_a_key_counts_for_one_space() {
+    let node = Node::start();
+    let (key, effect) = (fresh("key"), fresh("effect"));
+    let of = |name: &str| json!({"effect_key": name, "kind": "delivery"});
+    let ask = |who: &str, body: &Value| node.post_keyed(who, EFFECTS, &key, body);
+    let own = ask(KEY_A, &of(&effect));
+    assert_eq!(own.status, 201);
+    let theirs = ask(KEY_OTHER, &of(&effect));
+    assert_eq!(theirs.status, 201, "nobody has it in that space");
+    assert_ne!(own.json()["effect_id"], theirs.json()["effect_id"]);
+    for (who, first) in [(KEY_A, &own), (KEY_OTHER, &theirs)] {
+        assert_eq!(ask(who, &of(&effect)).body, first.body, "each its own");
+        ask(who, &of("another")).problem(409, "idempotency_conflict");
+    }
+    // Under a key that only the other space has used, anything is new.
+    let key = fresh("key");
+    let first = node.post_keyed(KEY_A, EFFECTS, &key, &of(&fresh("effect")));
+    let other = node.post_keyed(KEY_OTHER, EFFECTS, &key, &of(&fresh("effect")));
+    assert_eq!((first.status, other.status), (201, 201));
+}
+
+/// Whoever is suppressed under one spelling of an address is under every other.
+#[test]
+fn pitfall_20_one_address_is_one_customer_however_it_is_spelled() {
+    let node = Node::start();
+    let email = |value: &str| json!({"type": "email", "value": value});
+    let added = json!({"kind": "suppression.added", "agent": "a",
+        "subject": email("Ana.Silva@Example.com"),
+        "detail": {"purpose": "marketing", "reason": "opt_out"}});
+    assert_eq!(node.post(DECLARE, &added).ok()["accepted"], true);
+    let asked = |value: &str| {
+        let check = json!({"subject": email(value), "purpose": "marketing"});
+        node.check(&check_with(&check))["decision"].clone()
+    };
+    for spelling in ["ana.silva@example.com", " ANA.SILVA@EXAMPLE.COM "] {
+        assert_eq!(asked(spelling), "deny", "{spelling}");
+    }
+    assert_eq!(asked("ana.silva@example.org"), "allow");
+}
+
+/// A channel that the document does not declare is refused by its member on every route that takes one,
+/// and nothing is decided.
+#[test]
+fn pitfall_24_an_undeclared_channel_is_refused_where_it_is_named() {
+    let node = Node::start();
+    let value = "+5511955550024";
+    let declared = |kind: &str, detail: Value| json!({"kind": kind, "agent": "a", "subject": phone(value), "detail": detail});
+    let check = check_with(&json!({"channel": "fax", "subject": phone(value)}));
+    let contact = json!({"channel": "fax", "purpose": "service"});
+    let entry = json!({"channel": "fax", "purpose": "marketing", "reason": "opt_out"});
+    let by_people = json!({"action": "added", "subject": phone(value), "purpose": "marketing",
+        "channel": "fax", "reason": "opt_out"});
+    let refused = [
+        (KEY_A, CHECK, check.clone()),
+        (KEY_A, DECLARE, declared("contact.made", contact)),
+        (KEY_A, DECLARE, declared("suppression.added", entry)),
+        (KEY_SECURITY, "/v1/operator/suppressions", by_people),
+    ];
+    for (key, path, body) in refused {
+        let problem = node.post_as(key, path, &body).problem(422, "invalid_input");
+        let detail = problem["detail"].as_str().expect("a detail");
+        assert!(detail.contains("channel`"), "{path}: {detail}");
+    }
+    let both = json!({"checks": [check, check_with(&json!({"subject": phone(value)}))]});
+    let problem = node.post(BATCH, &both).problem(422, "invalid_input");
+    let detail = problem["detail"].as_str().expect("a detail");
+    assert!(detail.contains("`checks[0]`: `channel`"), "{detail}");
+    assert_eq!(node.world.entities(), 0, "nothing was decided");
 }
 
 #[test]

@@ -61,6 +61,16 @@ pub fn command(space: SpaceId, number: usize, [left, right]: [EntityKey; 2], act
     }
 }
 
+/// Rules under which a counter goes far.
+#[must_use]
+pub const fn policy() -> Policy {
+    Policy {
+        version: 1,
+        limit: 1_000_000,
+        unknown: 9,
+    }
+}
+
 /// A request and the shard it goes to first; its answers go to the pile.
 #[must_use]
 pub fn request(
@@ -69,11 +79,18 @@ pub fn request(
     shards: u16,
     pile: &Pile<Left<Reply>>,
 ) -> (u16, ShardMessage<Counters>) {
-    let policy = Policy {
-        version: 1,
-        limit: 1_000_000,
-        unknown: 9,
-    };
+    request_until(number, commands, shards, pile, Monotonic(u64::MAX))
+}
+
+/// The same with a deadline.
+#[must_use]
+pub fn request_until(
+    number: u64,
+    commands: Vec<Command>,
+    shards: u16,
+    pile: &Pile<Left<Reply>>,
+    deadline: Monotonic,
+) -> (u16, ShardMessage<Counters>) {
     let sink = Client {
         request: number,
         pile: pile.clone(),
@@ -81,8 +98,8 @@ pub fn request(
     };
     let asked = Request {
         sink: Arc::new(sink),
-        policy: Arc::new(policy),
-        deadline: Monotonic(u64::MAX),
+        policy: Arc::new(policy()),
+        deadline,
         submitted: Monotonic(0),
         shards,
     };

@@ -1,10 +1,11 @@
 //! A log that is watched: passes everything on and keeps what each commit held and came to, and how
-//! many answers had left before the log was asked for it.
+//! many answers had left before the log was asked for it. It may be made to stand still, for tests with
+//! threads.
 //!
 //! Also the view of a log without its snapshots, to replay it from the very start.
 
 use std::ops::ControlFlow;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use interlock_storage::{
     AppendError, Capabilities, Commit, Coverage, Cut, Epoch, Group, HistoryDay, HistorySize,
@@ -34,6 +35,8 @@ pub struct Tap {
     seen: Mutex<Vec<Tapped>>,
     left: Left,
     hide_snapshots: bool,
+    stalled: Mutex<bool>,
+    goes_on: Condvar,
 }
 
 impl std::fmt::Debug for Tap {
@@ -51,6 +54,8 @@ impl Tap {
             seen: Mutex::new(Vec::new()),
             left: Box::new(move || answers.len()),
             hide_snapshots: false,
+            stalled: Mutex::new(false),
+            goes_on: Condvar::new(),
         }
     }
 
@@ -62,7 +67,15 @@ impl Tap {
             seen: Mutex::new(Vec::new()),
             left: Box::new(|| 0),
             hide_snapshots: true,
+            stalled: Mutex::new(false),
+            goes_on: Condvar::new(),
         }
+    }
+
+    /// From now on no commit comes back, or all do again.
+    pub fn stall(&self, stalled: bool) {
+        *self.stalled.lock().unwrap_or_else(PoisonError::into_inner) = stalled;
+        self.goes_on.notify_all();
     }
 
     /// The commits since the last call.
@@ -82,6 +95,8 @@ impl Log for Tap {
 
     fn commit(&self, commit: &Commit) -> Result<(), AppendError> {
         let left_before = (self.left)();
+        let stalled = self.stalled.lock().unwrap_or_else(PoisonError::into_inner);
+        drop(self.goes_on.wait_while(stalled, |stalled| *stalled));
         let result = self.inner.commit(commit);
         self.lock().push(Tapped {
             commit: commit.clone(),

@@ -3,7 +3,7 @@
 use super::{ALLOWED, HOUR_S, NOON, World, budget_of, decided, deferred, denied};
 use crate::contact::command::Check;
 use crate::contact::customer::{ContactState, TOKENS_KEPT};
-use crate::contact::fixture::{CONFORMANCE, check, contact_made, hash, suppress, vault};
+use crate::contact::fixture::{CONFORMANCE, check, claim_on, contact_made, hash, suppress, vault};
 use crate::contact::note::Noted;
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Verdict};
@@ -389,10 +389,31 @@ fn pitfall_23_what_is_not_now_says_when() {
     let mut world = World::new();
     world.check(retention());
     world.check(collection("reminder"));
+    world.pass_s(HOUR_S);
+    let tomorrow = Some(NOON.plus_s(DAY_S));
     let exhausted = world.check(retention());
-    assert!(left(&exhausted, "retention").1.is_some());
+    assert_eq!(decided(&exhausted), denied(Reason::BudgetExhausted));
+    assert_eq!(left(&exhausted, "retention"), (0, tomorrow));
+    // A slice of two in two days has one a day, and one of it is left.
     let paced = world.check(collection("reminder"));
-    assert!(left(&paced, "collection").1.is_some());
+    assert_eq!(decided(&paced), deferred(Reason::BudgetPaced));
+    assert_eq!(left(&paced, "collection"), (1, tomorrow));
+    let quiet = world.check(check().to("q").on("always_quiet"));
+    assert_eq!(decided(&quiet), deferred(Reason::QuietHours));
+    let quiet_until = quiet.channel.and_then(|channel| channel.quiet_until);
+    assert_eq!(quiet_until, Some(NOON.plus_s(12 * HOUR_S)), "midnight");
+    let mut window = suppress("w", "any");
+    window.window = Window::new("10:00", "14:30", "UTC", None).ok();
+    world.declare(&window.command());
+    let outside = world.check(check().to("w"));
+    assert_eq!(outside.verdict, Verdict::Defer);
+    let until = Some(NOON.plus_s(2 * HOUR_S + HOUR_S / 2));
+    assert_eq!(outside.contact_window_until, until);
+    world.run(&claim_on("c", "maria").lease_s(900).command());
+    let owned = world.check(check().to("c"));
+    assert_eq!(decided(&owned), deferred(Reason::OwnerActive));
+    let owned_until = owned.owner.map(|owner| owner.valid_until);
+    assert_eq!(owned_until, Some(NOON.plus_s(HOUR_S + 900)));
 }
 
 #[test]

@@ -2,7 +2,6 @@
 
 use super::{ALLOWED, HOUR_S, NOON, World, decided, deferred};
 use crate::contact::fixture::{CONFORMANCE, check, message, vault};
-use crate::contact::name::ChannelId;
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Verdict};
 use crate::contact::reply::{ChannelView, CheckReply, Reply};
@@ -147,9 +146,59 @@ fn quiet_hours_need_no_subject_and_spare_an_exempt_purpose() {
     assert_eq!(channel(&exempt).quiet_until, None);
 }
 
+/// Two channels whose hours leave no common minute: each is judged by its own, for the same customer
+/// and purpose at the same instant, and a check without a channel by none.
 #[test]
-fn pitfall_24_an_undeclared_channel_has_no_number() {
-    let world = World::new();
-    assert_eq!(world.policy.channel("fax"), None);
-    assert!(world.policy.channel_rules(ChannelId::of("fax")).is_none());
+fn pitfall_24_channels_that_contradict_each_other_are_each_judged_by_their_own() {
+    let opposite = r#""voice": {"quiet_hours": {"from": "08:00", "to": "21:00",
+        "tz": "America/Sao_Paulo"}}"#;
+    let document = CONFORMANCE.replace(r#""voice": {}"#, opposite);
+    assert_ne!(document, CONFORMANCE);
+    let policy = || Policy::load(2, &document, &vault()).expect("a policy");
+    // Sao Paulo is three hours behind. Each instant is one channel's quiet hours and never both.
+    let table = [
+        ("2026-03-10T12:00:00Z", "voice", "2026-03-11T00:00:00Z"),
+        ("2026-03-10T23:59:59Z", "voice", "2026-03-11T00:00:00Z"),
+        ("2026-03-11T00:00:00Z", "sms", "2026-03-11T11:00:00Z"),
+        ("2026-03-11T10:59:59Z", "sms", "2026-03-11T11:00:00Z"),
+        ("2026-03-11T11:00:00Z", "voice", "2026-03-12T00:00:00Z"),
+    ];
+    for (now, quiet, until) in table {
+        let mut world = World::with(policy());
+        world.now = at(now);
+        for name in ["sms", "voice"] {
+            let reply = world.check(check().to("p").on(name));
+            let wanted = (name == quiet).then(|| at(until));
+            assert_eq!(channel(&reply).quiet_until, wanted, "{now} on {name}");
+            let verdict = wanted.map_or(ALLOWED, |_| deferred(Reason::QuietHours));
+            assert_eq!(decided(&reply), verdict, "{now} on {name}");
+        }
+        assert_eq!(decided(&world.check(check().to("p"))), ALLOWED, "{now}");
+    }
+}
+
+/// There is one place for the hours of a channel: a second one is refused, and not the later taken.
+#[test]
+fn pitfall_24_hours_given_twice_are_refused() {
+    let hours = r#""quiet_hours": {"from": "01:00", "to": "02:00", "tz": "UTC"}"#;
+    let twice = [
+        (
+            r#""voice": {}"#.to_owned(),
+            format!(r#""sms": {{{hours}}}"#),
+        ),
+        (
+            r#""sms": {"quiet_hours""#.to_owned(),
+            format!(r#""sms": {{{hours}, "quiet_hours""#),
+        ),
+        (
+            r#""from": "21:00","#.to_owned(),
+            r#""from": "21:00", "from": "22:00","#.to_owned(),
+        ),
+    ];
+    for (old, new) in twice {
+        let document = CONFORMANCE.replacen(&old, &new, 1);
+        assert_ne!(document, CONFORMANCE, "{old}");
+        let refused = Policy::load(2, &document, &vault()).expect_err(&new);
+        assert!(refused.to_string().contains("channels"), "{refused}");
+    }
 }

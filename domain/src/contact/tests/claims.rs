@@ -131,6 +131,45 @@ fn o6_a_renewal_keeps_the_id_and_gets_a_new_epoch() {
     assert_ne!(case.claim_id, first.claim_id);
 }
 
+/// A worker that is still at it when its lease ends has nothing any more: who came after it holds the
+/// customer under a higher epoch, and neither a renewal nor a release of the first touches that.
+#[test]
+fn pitfall_15_a_lease_that_ended_is_lost_to_its_holder() {
+    let mut world = World::new();
+    let slow = claimed(&mut world, &claim_on("p", "slow").lease_s(60).command());
+    world.pass_s(59);
+    let wanted = claim_on("p", "next").lease_s(600).named("next").command();
+    assert_eq!(
+        world.run(&wanted),
+        held(Refusal::LeaseHeld, "slow", NOON.plus_s(60)),
+        "a second before the end it holds"
+    );
+    world.pass_s(1);
+    assert!(world.check(check().to("p").by("next")).owner.is_none());
+    let next = claimed(&mut world, &wanted);
+    assert!(next.epoch > slow.epoch);
+    let until = NOON.plus_s(660);
+    let events = world.log.len();
+    let renewed = claim_on("p", "slow").lease_s(60).named("again").command();
+    assert_eq!(world.run(&renewed), held(Refusal::LeaseHeld, "next", until));
+    // Its own claim is over, which it may be told; the other's it cannot touch.
+    let over = claimed(&mut world, &release(slow.claim_id, epoch(&slow)));
+    assert_eq!(
+        (over.epoch, over.valid_until),
+        (slow.epoch, NOON.plus_s(60))
+    );
+    let stale = Reply::Refused(Refusal::StaleEpoch);
+    for (id, number) in [(slow.claim_id, epoch(&next)), (next.claim_id, epoch(&slow))] {
+        assert_eq!(world.run(&release(id, number)), stale);
+    }
+    assert_eq!(world.log.len(), events, "nothing changed");
+    let seen = world.check(check().to("p").by("slow"));
+    assert_eq!(decided(&seen), deferred(Reason::OwnerActive));
+    let owner = seen.owner.expect("an owner");
+    assert_eq!((&*owner.holder, owner.epoch), ("next", next.epoch));
+    assert_eq!(owner.valid_until, until);
+}
+
 /// A renewal that gets stricter is judged like a new claim; any other is the holder's own.
 #[test]
 fn a_renewal_does_not_climb_past_a_stricter_holder() {

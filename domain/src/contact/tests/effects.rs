@@ -158,6 +158,30 @@ fn e11_failed_opens_the_next_attempt_and_keeps_the_kind() {
     );
 }
 
+/// A lease that ends under its holder opens the effect to nobody. When a person has found that it failed,
+/// the next attempt is another worker's, and the first one's word on its own changes nothing of it.
+#[test]
+fn pitfall_15_an_effect_whose_lease_ended_is_done_once() {
+    let mut world = World::new();
+    assert_eq!(world.effect(&reserve("k")).attempt, 1);
+    world.pass_s(60);
+    for _ in 0..3 {
+        let lapsed = world.check(check().effect("k").by("other"));
+        assert_eq!(decided(&lapsed), denied(Reason::EffectUnknownOutcome));
+        assert!(!world.effect(&reserve("k")).created, "nobody gets it");
+        world.pass_s(DAY_S);
+    }
+    world.effect(&settle("k", 1, Failed));
+    let next = world.effect(&reserve("k"));
+    assert_eq!((next.created, next.attempt), (true, 2));
+    for late in [Done, Failed, UnknownOutcome] {
+        let stale = world.run(&settle("k", 1, late));
+        assert_eq!(stale, Reply::Refused(Refusal::StaleAttempt));
+    }
+    let state = world.effect_row("k").map(|row| (row.state, row.attempt));
+    assert_eq!(state, Some((EffectState::Reserved, 2)));
+}
+
 /// Pitfall 15.
 #[test]
 fn e12_e16_a_stale_attempt_changes_nothing() {

@@ -10,7 +10,7 @@ use crate::contact::directory::Target;
 use crate::contact::event::Event;
 use crate::contact::fixture::{
     CONFORMANCE, accept, check, claim_on, close, contact_made, declare_effect, hand_over, hash,
-    lift, lock, message, promise, reserve, settle, suppress, vault,
+    lift, lock, message, promise, release, reserve, settle, suppress, vault,
 };
 use crate::contact::legal_hold::HoldTarget;
 use crate::contact::policy::Policy;
@@ -18,6 +18,7 @@ use crate::contact::promise::PromiseState;
 use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::receipt::{Receipt, Stored};
 use crate::contact::reply::Reply;
+use crate::ids::Id;
 use crate::key::Kind;
 use crate::machine::Machine;
 
@@ -133,11 +134,93 @@ fn w18_pitfall_7_8_another_request_under_the_key_is_a_conflict_before_anything_e
     );
 }
 
+/// Whatever was kept under a key, and whatever the other request would have come to in any state of the
+/// node: the only answer is the conflict, and nothing changes.
+#[test]
+fn pitfall_8_every_pair_of_requests_under_one_key_is_a_conflict_in_every_state() {
+    let others = || {
+        let stale = claim_on("q", "c").level("closed").command();
+        let mut all = kept();
+        all.extend([
+            stale,
+            release(Id([9; 16]), 1),
+            settle("nobody", 1, Settlement::Done),
+            paid::settle_admission(99, AdmissionSettlement::Skipped),
+            accept(Route::HandoffAccept, "nowhere"),
+            close(Route::HandoffOutcome, "nowhere", None),
+        ]);
+        all
+    };
+    let mut pairs = 0;
+    let mut world = World::new();
+    for (number, first) in kept().into_iter().enumerate() {
+        let key = format!("key {number}");
+        world.run(&first.keyed(&key, "first"));
+        let (events, notes) = (world.log.len(), world.notes.len());
+        for (other, command) in others().into_iter().enumerate() {
+            let command = command.keyed(&key, "second");
+            let states = [false, true].into_iter().flat_map(|full| {
+                [false, true].map(|part_full| [(full, part_full, false), (full, part_full, true)])
+            });
+            for (full, part_full, suspect) in states.flatten() {
+                (world.full, world.part_full, world.clock_suspect) = (full, part_full, suspect);
+                let reply = world.run(&command);
+                assert_eq!(reply, Reply::Conflict, "{number} then {other}");
+                pairs += 1;
+            }
+        }
+        (world.full, world.part_full, world.clock_suspect) = (false, false, false);
+        assert_eq!((world.log.len(), world.notes.len()), (events, notes));
+    }
+    assert_eq!(pairs, kept().len() * others().len() * 8);
+}
+
+/// One decision has what was done and the answer that is given again; the answer alone, read from its
+/// bytes, is the first one whatever became of the rest.
 #[test]
 fn pitfall_11_the_outcome_is_an_event_of_its_decision() {
-    let mut world = World::new();
-    world.run(&reserve("k").keyed("key", "request"));
-    let kinds: Vec<Kind> = world.log.iter().map(|(key, _)| key.kind).collect();
+    for (number, command) in kept().into_iter().enumerate() {
+        let mut before = World::new();
+        for earlier in kept().into_iter().take(number) {
+            before.run(&earlier);
+        }
+        let command = command.keyed("key", "request");
+        let command = match Contact::look_up(&command) {
+            Some(look_up) => {
+                let found = before.run(&look_up);
+                Contact::looked_up(command, found).expect("it is decided")
+            }
+            None => command,
+        };
+        let decision = before.decide(&command);
+        let receipts = decision.events.iter().filter_map(|(key, event)| {
+            let Event::ReceiptKept(receipt) = event else {
+                return None;
+            };
+            assert_eq!(key.kind, Kind::Receipt);
+            Some((*key, receipt.clone()))
+        });
+        let [(key, receipt)] = &receipts.collect::<Vec<_>>()[..] else {
+            panic!("{number}: one outcome for a decision, not {decision:?}");
+        };
+        let Stored::Effect(_) = receipt.stored else {
+            // Of the kinds, an effect is looked at whole below.
+            assert_eq!(through_postcard(&receipt.stored), receipt.stored);
+            continue;
+        };
+        // A node that has the outcome and nothing else of it.
+        let mut after = World::new();
+        after.record(*key, &Event::ReceiptKept(receipt.clone()));
+        assert_eq!(after.run(&command), decision.reply, "{number}");
+        assert!(after.effect_row("k").is_none());
+    }
+}
+
+#[test]
+fn pitfall_11_what_was_done_and_its_answer_are_one_decision() {
+    let world = &mut World::new();
+    let decision = world.decide(&reserve("k").keyed("key", "request"));
+    let kinds: Vec<Kind> = decision.events.iter().map(|(key, _)| key.kind).collect();
     assert_eq!(kinds, [Kind::Effect, Kind::Receipt]);
 }
 
