@@ -53,7 +53,6 @@ fn options(shards: u16) -> NodeOptions {
         },
         truncate_keys_max: 100,
         free_bytes_min: 0,
-        accept_truncation: false,
         accept_clock: false,
         recovery_hold: None,
     }
