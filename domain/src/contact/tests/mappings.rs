@@ -97,7 +97,8 @@ fn an_observation_takes_the_place_of_what_its_source_observed_and_of_nothing_els
             .collect::<Vec<_>>()
     };
     assert_eq!(live(&world), ["closing", "router", "maria"]);
-    world.run(&begins("joao", NOON));
+    // Later than the source's last word is enough, however late it comes.
+    world.run(&begins("joao", NOON.plus_s(-5)));
     assert_eq!(live(&world), ["closing", "router", "joao"]);
     world.run(&ends(NOON));
     assert_eq!(live(&world), ["closing", "router"]);

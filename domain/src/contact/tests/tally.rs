@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 
 use super::{HOUR_S, NOON, World};
 use crate::contact::claim::{ClaimKind, ClaimVia};
-use crate::contact::command::{Command, EffectKind, Route, Settlement};
+use crate::contact::command::{Command, Direction, EffectKind, Route, Settlement};
 use crate::contact::fixture::{
     AGENTS, SPACE, check, claim_on, contact_made, lift, lock, policy, reserve, settle, suppress,
 };
@@ -272,6 +272,35 @@ fn reused_tokens_and_overlaps_add_up_over_purposes_hours_and_parts() {
     tally.merge(&told(&[("marketing", 0), ("marketing", 1)], 1));
     let decided = tally.counts(SPACE, &policy(), NOON, NOON.plus_s(HOUR_S));
     assert_eq!((decided.tokens_reused, decided.ownership_overlaps), (5, 3));
+}
+
+#[test]
+fn messages_of_customers_and_declared_contacts_add_up_over_parts() {
+    let told = |count: usize| {
+        let mut tally = Tally::default();
+        let declared = noted("service", Some(Mark::ContactDeclared), NOON);
+        let mut inbound = noted("service", None, NOON);
+        inbound.decision = Noted::Check(Verdict::Allow);
+        inbound.direction = Some(Direction::Inbound);
+        for _ in 0..count {
+            tally.add(SPACE, NOON, &declared);
+            tally.add(SPACE, NOON, &inbound);
+        }
+        // What went the other way, or was handed over, is no message of a customer.
+        let mut outbound = inbound.clone();
+        outbound.direction = Some(Direction::Outbound);
+        let mut handed = inbound;
+        handed.decision = Noted::Check(Verdict::HandoffTo);
+        tally.add(SPACE, NOON, &outbound);
+        tally.add(SPACE, NOON, &handed);
+        tally
+    };
+    let mut tally = told(2);
+    tally.merge(&told(3));
+    let decided = tally.counts(SPACE, &policy(), NOON, NOON);
+    let contacts = decided.contacts.iter();
+    let made = contacts.map(|one| (one.outbound, one.became, one.count));
+    assert!(made.eq([(false, Became::Made, 5), (true, Became::Made, 5)]));
 }
 
 #[test]
