@@ -1,6 +1,7 @@
 //! Channels (§12): the free-form window and quiet hours.
 
 use super::{ALLOWED, HOUR_S, NOON, World, decided, deferred};
+use crate::contact::command::Direction;
 use crate::contact::fixture::{CONFORMANCE, check, message, vault};
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Verdict};
@@ -200,5 +201,21 @@ fn pitfall_24_hours_given_twice_are_refused() {
         assert_ne!(document, CONFORMANCE, "{old}");
         let refused = Policy::load(2, &document, &vault()).expect_err(&new);
         assert!(refused.to_string().contains("channels"), "{refused}");
+    }
+}
+
+/// A message opens the window from when it was written, whenever it is told.
+#[test]
+fn a_message_is_kept_while_its_window_is_open_and_once() {
+    for (passed_ms, events) in [(DAY_S * 1_000 - 1, 1), (DAY_S * 1_000, 0)] {
+        let mut world = World::new();
+        let told = message("p", "whatsapp", NOON);
+        world.now = NOON.plus_ms(passed_ms);
+        for _ in 0..2 {
+            assert_eq!(world.run(&told), Reply::Observed);
+            assert_eq!(world.log.len(), events, "{passed_ms} ms later");
+        }
+        let ways = world.notes.iter().map(|note| note.direction);
+        assert!(ways.eq([Some(Direction::Inbound); 2]), "each is noted");
     }
 }

@@ -1,6 +1,7 @@
 //! Claims: who has a customer or an object (§9), acceptance rows O1 to O15 and K2.
 
 use super::{ALLOWED, HOUR_S, NOON, World, claim_of, decided, deferred};
+use crate::contact::Contact;
 use crate::contact::claim::{CLAIMS_LIVE_MAX, ClaimKind, ClaimVia, ENDED_KEPT_MAX, ENDED_KEPT_S};
 use crate::contact::command::{Command, Route};
 use crate::contact::directory::{self, Target};
@@ -10,6 +11,7 @@ use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::reply::{ClaimReply, ClaimedRef, DeclareReply, HeldReply, Member, Reply};
 use crate::contact::text::Text;
 use crate::ids::Id;
+use crate::machine::Machine;
 use crate::time::Timestamp;
 
 /// The claim a command was answered with.
@@ -513,4 +515,20 @@ fn of_ended_claims_a_target_remembers_the_newest() {
     assert_eq!(&*owner.holder, "b", "what is live stays");
     assert_eq!(world.run(&ended[2]), Reply::NotFound);
     claimed(&mut world, &ended[3]);
+}
+
+#[test]
+fn an_id_leads_to_its_claim_for_92_days() {
+    let mut world = World::new();
+    let made = claimed(&mut world, &claim_on("p", "a").command());
+    let look_up = Contact::look_up(&release(made.claim_id, 1)).expect("a look-up");
+    let until = NOON.plus_s(92 * 24 * HOUR_S);
+    let target = Target::Customer(hash("p"));
+    for (now, reply) in [
+        (until.plus_ms(-1), Reply::Found(target)),
+        (until, Reply::NotFound),
+    ] {
+        world.now = now;
+        assert_eq!(world.decide(&look_up).reply, reply);
+    }
 }

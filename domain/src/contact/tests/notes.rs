@@ -3,13 +3,15 @@
 use super::World;
 use super::paid::{admit, settle_admission};
 use super::privacy::{forget, hold, release_hold};
-use crate::contact::command::AdmissionSettlement;
+use super::reports::{ask, end};
+use crate::contact::command::{AdmissionSettlement, Body, HoldPlace, ReleaseHold, Route};
 use crate::contact::directory::Target;
-use crate::contact::fixture::{hash, lift, suppress};
+use crate::contact::fixture::{AGENTS, command, hash, lift, suppress};
 use crate::contact::legal_hold::HoldTarget;
 use crate::contact::name::{ChannelId, PurposeId};
 use crate::contact::note::Noted;
 use crate::contact::reason::Refusal;
+use crate::contact::reply::Reply;
 use crate::ids::Id;
 
 #[test]
@@ -63,4 +65,44 @@ fn an_erasure_is_noted_whether_it_is_made_or_refused() {
     assert_eq!(world.notes.len(), 4);
     assert_eq!(noted(1), (Noted::Refused(Refusal::UnderLegalHold), None));
     assert_eq!(noted(3), (Noted::Accepted, Some(Id([9; 16]))));
+}
+
+#[test]
+fn a_legal_hold_is_noted_under_its_id() {
+    let mut world = World::new();
+    world.run(&hold(HoldTarget::Customer(hash("p")), 1));
+    for _ in 0..2 {
+        world.run(&release_hold(1));
+    }
+    let nowhere = Body::ReleaseHold(ReleaseHold {
+        handoffs: Vec::new(),
+        hold: Id([7; 16]),
+        place: HoldPlace::Nowhere,
+    });
+    world.run(&command(AGENTS, Route::LegalHolds, nowhere));
+    let noted = world.notes.iter();
+    let noted = noted.map(|note| (note.decision, note.decision_id));
+    let id = Some(Id([1; 16]));
+    assert!(noted.eq([
+        (Noted::Accepted, id),
+        (Noted::Accepted, id),
+        (Noted::NothingToChange, id),
+        (Noted::NothingToChange, None),
+    ]));
+}
+
+#[test]
+fn a_shadow_run_is_noted_when_it_begins_and_when_it_ends() {
+    let mut world = World::new();
+    for _ in 0..2 {
+        let Reply::RunAsked(run) = world.run(&ask(30)) else {
+            panic!("a run is under way");
+        };
+        assert_eq!(world.notes.len(), 1, "the one under way is asked for once");
+        if !run.is_new {
+            world.run(&end(run.id, None));
+        }
+    }
+    let decisions = world.notes.iter().map(|note| note.decision);
+    assert!(decisions.eq([Noted::Accepted; 2]));
 }

@@ -14,6 +14,7 @@ use crate::contact::fixture::{
 use crate::contact::handoff::command::CreateHandoff;
 use crate::contact::handoff::handoff_key;
 use crate::contact::legal_hold::{HoldTarget, LIVE_MAX, LegalHold, RELEASED_KEPT_S};
+use crate::contact::note::Noted;
 use crate::contact::reason::{Reason, Refusal};
 use crate::contact::reply::{ClaimReply, Reply};
 use crate::contact::text::Text;
@@ -422,6 +423,8 @@ fn a_space_has_a_bounded_number_of_holds() {
     }
     let full = Reply::Refused(Refusal::HoldsFull);
     assert_eq!(world.run(&hold(customer("p"), 255)), full);
+    let noted = world.notes.last().map(|note| note.decision);
+    assert_eq!(noted, Some(Noted::Refused(Refusal::HoldsFull)));
     held(&mut world, &release_hold(0));
     held(&mut world, &hold(customer("p"), 255));
 }

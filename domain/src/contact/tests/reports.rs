@@ -10,7 +10,7 @@ use crate::ids::Id;
 use crate::key::Kind;
 use crate::machine::Machine;
 
-fn ask(days: u8) -> Command {
+pub(super) fn ask(days: u8) -> Command {
     command(
         AGENTS,
         Route::Shadow,
@@ -18,7 +18,7 @@ fn ask(days: u8) -> Command {
     )
 }
 
-fn end(id: Id, summary: Option<Vec<u8>>) -> Command {
+pub(super) fn end(id: Id, summary: Option<Vec<u8>>) -> Command {
     command(
         AGENTS,
         Route::Shadow,
