@@ -91,7 +91,10 @@ impl Args {
         let shown = |error: LogError| scratch.at_home(log_stop::read(error), &log);
         let copy = scratch.path.join(LOG_DIR);
         SledLog::copy(&log, &copy).map_err(shown)?;
-        let found = look(&data, &scratch, bytes).map_err(|stop| scratch.at_home(stop, &log))?;
+        let mut found = look(&data, &scratch, bytes).map_err(|stop| scratch.at_home(stop, &log))?;
+        for fault in &mut found.faults {
+            *fault = scratch.named_at_home(fault, &log);
+        }
         if self.place.json {
             print::json(&Answer::one(&found), None);
         } else {
@@ -107,6 +110,11 @@ impl Args {
             log.join("db").display(),
             found.faults.join("; ")
         );
+        if self.place.json {
+            // The document above has it already.
+            complain(&message);
+            return Err(Stop::new(Exit::Corrupt, ""));
+        }
         Err(Stop::new(Exit::Corrupt, message))
     }
 }
@@ -279,11 +287,12 @@ impl Scratch {
 
     /// A refusal that names the data directory and not the copy.
     fn at_home(&self, stop: Stop, log: &Path) -> Stop {
+        Stop::new(stop.exit, self.named_at_home(&stop.message, log))
+    }
+
+    fn named_at_home(&self, text: &str, log: &Path) -> String {
         let copy = self.path.join(LOG_DIR);
-        let message = stop
-            .message
-            .replace(&copy.display().to_string(), &log.display().to_string());
-        Stop::new(stop.exit, message)
+        text.replace(&copy.display().to_string(), &log.display().to_string())
     }
 }
 

@@ -139,7 +139,12 @@ fn history_that_ends_too_early_is_refused() {
             _ => fs::remove_dir_all(&path).expect("a day"),
         }
         let look = verb(&setup, &["verify"]);
-        assert!(look.last_line(6).contains(day), "{look:?}");
+        let place = format!("./data/{day}");
+        assert!(look.last_line(6).contains(&place), "{look:?}");
+        let look = verb(&setup, &["verify", "--json"]);
+        let found: Value = serde_json::from_str(&look.stdout).expect("one JSON document");
+        let fault = found["faults"][0].as_str().unwrap_or_default();
+        assert!(look.code == Some(6) && fault.contains(&place), "{look:?}");
         let ended = setup.start_refused();
         assert_eq!(ended.code, Some(6), "{how}: {ended:?}");
         assert!(ended.refusal().contains(day), "{ended:?}");
