@@ -10,6 +10,7 @@ mod commitments;
 mod dealings;
 mod degraded;
 mod effects;
+mod ended_claims;
 mod facts;
 mod golden;
 mod handoffs;

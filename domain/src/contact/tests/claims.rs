@@ -1,8 +1,7 @@
 //! Claims: who has a customer or an object (§9), acceptance rows O1 to O15 and K2.
 
 use super::{ALLOWED, HOUR_S, NOON, World, claim_of, decided, deferred};
-use crate::contact::Contact;
-use crate::contact::claim::{CLAIMS_LIVE_MAX, ClaimKind, ClaimVia, ENDED_KEPT_MAX, ENDED_KEPT_S};
+use crate::contact::claim::{CLAIMS_LIVE_MAX, ClaimKind, ClaimVia, ENDED_KEPT_S};
 use crate::contact::command::{Command, Route};
 use crate::contact::directory::{self, Target};
 use crate::contact::fixture::{CRM, check, claim, claim_on, hash, release, vault};
@@ -11,11 +10,10 @@ use crate::contact::reason::{Reason, Refusal, Verdict};
 use crate::contact::reply::{ClaimReply, ClaimedRef, DeclareReply, HeldReply, Member, Reply};
 use crate::contact::text::Text;
 use crate::ids::Id;
-use crate::machine::Machine;
 use crate::time::Timestamp;
 
 /// The claim a command was answered with.
-fn claimed(world: &mut World, command: &Command) -> ClaimReply {
+pub(super) fn claimed(world: &mut World, command: &Command) -> ClaimReply {
     let reply = world.run(command);
     let Reply::Claim(claim) = reply else {
         panic!("a claim was answered with {reply:?}");
@@ -31,7 +29,7 @@ fn held(refusal: Refusal, holder: &str, until: Timestamp) -> Reply {
     }))
 }
 
-fn epoch(claim: &ClaimReply) -> i64 {
+pub(super) fn epoch(claim: &ClaimReply) -> i64 {
     i64::try_from(claim.epoch).expect("a small epoch")
 }
 
@@ -482,53 +480,4 @@ fn whoever_knows_id_and_epoch_may_release() {
         &release(made.claim_id, epoch(&made)).sent_by(CRM),
     );
     assert!(world.check(check().to("p")).owner.is_none());
-}
-
-#[test]
-fn the_words_of_a_claim_are_those_of_the_contract() {
-    let kinds = [ClaimKind::Owner, ClaimKind::Case, ClaimKind::TaskLock];
-    assert_eq!(kinds.map(ClaimKind::slug), ["owner", "case", "task_lock"]);
-    for (via, word) in [
-        (ClaimVia::Declaration, "declaration"),
-        (ClaimVia::Handoff, "declaration"),
-        (ClaimVia::Mapping, "mapping"),
-        (ClaimVia::Worker, "worker"),
-    ] {
-        assert_eq!(via.slug(), word);
-    }
-}
-
-#[test]
-fn of_ended_claims_a_target_remembers_the_newest() {
-    let mut world = World::new();
-    let mut ended = Vec::new();
-    for number in 0..ENDED_KEPT_MAX + 3 {
-        let wanted = claim_on("p", "a").named(&number.to_string());
-        let made = claimed(&mut world, &wanted.command());
-        world.pass_s(1);
-        ended.push(release(made.claim_id, epoch(&made)));
-        claimed(&mut world, &ended[number]);
-    }
-    claimed(&mut world, &claim_on("p", "b").command());
-    assert_eq!(world.customer("p").claims.len(), ENDED_KEPT_MAX + 1);
-    let owner = world.check(check().to("p")).owner.expect("an owner");
-    assert_eq!(&*owner.holder, "b", "what is live stays");
-    assert_eq!(world.run(&ended[2]), Reply::NotFound);
-    claimed(&mut world, &ended[3]);
-}
-
-#[test]
-fn an_id_leads_to_its_claim_for_92_days() {
-    let mut world = World::new();
-    let made = claimed(&mut world, &claim_on("p", "a").command());
-    let look_up = Contact::look_up(&release(made.claim_id, 1)).expect("a look-up");
-    let until = NOON.plus_s(92 * 24 * HOUR_S);
-    let target = Target::Customer(hash("p"));
-    for (now, reply) in [
-        (until.plus_ms(-1), Reply::Found(target)),
-        (until, Reply::NotFound),
-    ] {
-        world.now = now;
-        assert_eq!(world.decide(&look_up).reply, reply);
-    }
 }
