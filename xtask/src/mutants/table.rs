@@ -28,6 +28,8 @@ pub(super) struct Table {
 pub(super) struct Fault {
     /// Its name, and its patch's.
     pub(super) name: String,
+    /// The row whose patch it plants too, for another judge.
+    patch: Option<String>,
     /// What it breaks, in words.
     pub(super) breaks: String,
     /// Which part of the product it is in.
@@ -35,6 +37,10 @@ pub(super) struct Fault {
     /// The cheapest that must see it.
     #[serde(flatten)]
     pub(super) judge: Judge,
+    /// What the judge's complaint must say: of a simulation the invariant and words of what was seen, of
+    /// a test its name or its assertion's words, with ` … ` for what differs from run to run. A panic's
+    /// message only where the panic is the guard.
+    pub(super) sees: String,
 }
 
 /// A part of the product.
@@ -91,8 +97,10 @@ impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let area = self.area.to_possible_value();
         let area = area.as_ref().map_or("", |value| value.get_name());
-        let Self { name, breaks, .. } = self;
-        write!(f, "{name} ({area}): {breaks}\n    {}", self.judge)
+        let Self {
+            name, breaks, sees, ..
+        } = self;
+        write!(f, "{name} ({area}): {breaks}\n    {}: {sees}", self.judge)
     }
 }
 
@@ -119,7 +127,26 @@ impl fmt::Display for Judge {
 impl Fault {
     /// Its patch, from the workspace's folder on.
     pub(super) fn patch(&self) -> String {
-        format!("{FOLDER}/{}.patch", self.name)
+        format!("{FOLDER}/{}.patch", self.planted())
+    }
+
+    /// Its patch's name.
+    fn planted(&self) -> &str {
+        self.patch.as_deref().unwrap_or(&self.name)
+    }
+
+    /// Does it say what must be seen, in words that nothing else would say?
+    fn is_precise(&self) -> bool {
+        match self.judge {
+            Judge::Sim(_) => {
+                let seen = self.sees.split_once(": ");
+                seen.is_some_and(|(invariant, words)| !invariant.is_empty() && !words.is_empty())
+            }
+            Judge::Test(_) => {
+                self.sees.len() > 8
+                    && !["FAILED", "panicked", "assertion failed"].contains(&&*self.sees)
+            }
+        }
     }
 }
 
@@ -142,14 +169,16 @@ impl Table {
             patches.extend(name.strip_suffix(".patch").map(str::to_owned));
         }
         patches.sort_unstable();
-        if let Some(row) = rows
-            .iter()
-            .find(|row| !patches.iter().any(|one| one == *row))
-        {
+        let planted = || table.faults.iter().map(Fault::planted);
+        if let Some(row) = planted().find(|row| !patches.iter().any(|one| one == row)) {
             return Err(format!("{row} has no patch in {FOLDER}"));
         }
-        if let Some(patch) = patches.iter().find(|one| !rows.contains(&one.as_str())) {
+        if let Some(patch) = patches.iter().find(|one| planted().all(|row| row != *one)) {
             return Err(format!("{patch}.patch has no row in faults.toml"));
+        }
+        if let Some(vague) = table.faults.iter().find(|fault| !fault.is_precise()) {
+            let Fault { name, sees, .. } = vague;
+            return Err(format!("{name} does not say what must be seen: `{sees}`"));
         }
         Ok(table)
     }

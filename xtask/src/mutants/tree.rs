@@ -14,8 +14,17 @@ use super::table::{Judge, Sim, Test};
 use crate::setup;
 use crate::shell::{self, Outcome};
 
-/// How long a judge may take; one that hangs has seen something.
+/// How long a judge may take. One that does not end has seen nothing, unless its row says so.
 const PATIENCE: Duration = Duration::from_secs(600);
+
+/// What a row says whose fault makes its judge go on for ever.
+const DID_NOT_END: &str = "it did not end";
+
+/// Stands in a row for what differs from run to run.
+const GAP: &str = " … ";
+
+/// How a simulation tells what it found.
+const FOUND: &str = " FAILED at step ";
 
 /// The copy.
 pub(super) struct Tree {
@@ -28,12 +37,31 @@ pub(super) enum Seen {
     /// All is well.
     Fine,
     /// Something is wrong.
-    Caught {
-        /// What it complained of.
-        by: String,
-        /// After how long.
-        after: Duration,
-    },
+    Wrong(Complaint),
+}
+
+/// What a judge complained of.
+pub(super) struct Complaint {
+    /// In short, for people.
+    pub(super) by: String,
+    /// After how long.
+    pub(super) after: Duration,
+    /// All it said of it, in one line.
+    said: String,
+}
+
+impl Complaint {
+    /// Is it what a row says? Its pieces are there in their order.
+    pub(super) fn says(&self, sees: &str) -> bool {
+        let mut rest = self.said.as_str();
+        sees.split(GAP).all(|piece| match rest.split_once(piece) {
+            Some((_, after)) => {
+                rest = after;
+                true
+            }
+            None => false,
+        })
+    }
 }
 
 impl Tree {
@@ -154,12 +182,11 @@ impl Tree {
         if said.ran_nothing() {
             return Err(format!("{judge} is no test"));
         }
-        Ok(match said.complaint(judge) {
-            None => Seen::Fine,
-            Some(by) => Seen::Caught {
-                by,
-                after: start.elapsed(),
-            },
+        Ok(match said.ended {
+            Ended::Well => Seen::Fine,
+            Ended::Badly | Ended::Found | Ended::Stopped => {
+                Seen::Wrong(said.complaint(judge, start.elapsed()))
+            }
         })
     }
 
@@ -190,10 +217,13 @@ struct Said {
     ended: Ended,
 }
 
+#[derive(Clone, Copy, PartialEq, Eq)]
 enum Ended {
     Well,
     Badly,
-    /// It was ended at the first complaint, or at the end of the patience.
+    /// A simulation was ended at its first complaint.
+    Found,
+    /// It was ended when the patience was.
     Stopped,
 }
 
@@ -207,30 +237,47 @@ impl Said {
         line.is_some_and(|line| line.contains(" 0 passed; 0 failed"))
     }
 
-    fn complaint(&self, judge: &Judge) -> Option<String> {
-        match self.ended {
-            Ended::Well => return None,
-            Ended::Badly | Ended::Stopped => {}
+    /// What it complained of. Of a simulation only its finding counts, of tests what those said that
+    /// failed: another way to break off says nothing.
+    fn complaint(self, judge: &Judge, after: Duration) -> Complaint {
+        let Self { mut lines, ended } = self;
+        match judge {
+            Judge::Sim(_) => lines.retain(|line| line.contains(FOUND)),
+            Judge::Test(_) => lines.retain(|line| !line.ends_with(" ... ok")),
         }
-        let words = self.lines.iter().find_map(|line| {
-            let test = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
-            Some(format!("test {test}"))
-        });
-        let seed = self
-            .lines
-            .iter()
-            .find(|line| line.contains(" FAILED at step "));
-        let told = words.or_else(|| seed.map(|line| line.chars().take(160).collect()));
-        let last = || match self.ended {
-            Ended::Stopped => format!("{judge}, which did not end"),
-            Ended::Well | Ended::Badly => {
-                let last = self.lines.iter().rev().find(|line| !line.trim().is_empty());
-                let last: String = last.map_or("", String::as_str).chars().take(120).collect();
-                format!("{judge}, which broke off: {last}")
-            }
+        if ended == Ended::Stopped {
+            lines.push(DID_NOT_END.to_owned());
+        }
+        let by = match judge {
+            Judge::Sim(_) => lines.first().cloned(),
+            Judge::Test(_) => failed(&lines),
         };
-        Some(told.unwrap_or_else(last))
+        let by = by.unwrap_or_else(|| {
+            let last = lines.iter().rev().find(|line| !line.trim().is_empty());
+            format!(
+                "{judge}, which broke off: {}",
+                last.map_or("", String::as_str)
+            )
+        });
+        Complaint {
+            by: by.chars().take(400).collect(),
+            after,
+            said: lines.join(" "),
+        }
     }
+}
+
+/// The first test that failed, with what it said.
+fn failed(lines: &[String]) -> Option<String> {
+    let name = lines.iter().find_map(|line| {
+        let test = line.strip_prefix("test ")?.strip_suffix(" ... FAILED")?;
+        Some(format!("test {test}"))
+    })?;
+    let mut rest = lines
+        .iter()
+        .skip_while(|line| !(line.starts_with("thread '") && line.contains(" panicked at ")));
+    let said: Vec<&str> = rest.by_ref().skip(1).take(3).map(String::as_str).collect();
+    Some(format!("{name}: {}", said.join(" ")))
 }
 
 /// Runs a command and keeps what it writes. A simulation that found something would go on to shorten
@@ -257,27 +304,96 @@ fn listen(command: &mut Command) -> Outcome<Said> {
     });
     let until = Instant::now() + PATIENCE;
     let mut lines = Vec::new();
-    let stopped = loop {
+    let early = loop {
         match receiver.recv_timeout(until.saturating_duration_since(Instant::now())) {
             Ok(line) => {
-                let found = line.contains(" FAILED at step ");
+                let found = line.contains(FOUND);
                 lines.push(line);
                 if found {
-                    break true;
+                    break Some(Ended::Found);
                 }
             }
-            Err(mpsc::RecvTimeoutError::Timeout) => break true,
-            Err(mpsc::RecvTimeoutError::Disconnected) => break false,
+            Err(mpsc::RecvTimeoutError::Timeout) => break Some(Ended::Stopped),
+            Err(mpsc::RecvTimeoutError::Disconnected) => break None,
         }
     };
-    if stopped {
+    if early.is_some() {
         child.kill().map_err(failed)?;
     }
     let status = child.wait().map_err(failed)?;
-    let ended = match (stopped, status.success()) {
-        (true, _) => Ended::Stopped,
-        (false, true) => Ended::Well,
-        (false, false) => Ended::Badly,
-    };
+    let ended = early.unwrap_or(if status.success() {
+        Ended::Well
+    } else {
+        Ended::Badly
+    });
     Ok(Said { lines, ended })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn complaint(judge: &Judge, ended: Ended, lines: &[&str]) -> Complaint {
+        let lines = lines.iter().map(|&line| line.to_owned()).collect();
+        Said { lines, ended }.complaint(judge, Duration::ZERO)
+    }
+
+    fn sim() -> Judge {
+        Judge::Sim(Sim {
+            machine: "counters".to_owned(),
+            seeds: 1,
+            steps: 1,
+        })
+    }
+
+    fn test() -> Judge {
+        Judge::Test(Test {
+            package: "interlock-domain".to_owned(),
+            target: None,
+            name: "one".to_owned(),
+        })
+    }
+
+    #[test]
+    fn only_a_finding_of_a_simulation_counts() {
+        let found = [
+            "counters: seed 1, 10 steps, C6: told before",
+            "counters: seed 1 FAILED at step 3: C6: the floor of p is 3, rebuilt 0",
+        ];
+        let of_it = complaint(&sim(), Ended::Found, &found);
+        assert!(of_it.says("C6: the floor of … rebuilt 0"));
+        assert!(!of_it.says("rebuilt 0 … the floor of"));
+        assert!(!of_it.says("C6: told before"));
+        assert!(of_it.by.contains("the floor of p"));
+        let broke_off = complaint(&sim(), Ended::Badly, &found[..1]);
+        assert!(!broke_off.says("C6"));
+        assert!(broke_off.by.contains("broke off"));
+    }
+
+    #[test]
+    fn only_what_failing_tests_say_counts() {
+        let said = [
+            "test one ... ok",
+            "test two ... FAILED",
+            "---- two stdout ----",
+            "thread 'two' (7) panicked at src/two.rs:1:1:",
+            "nobody was told",
+            "  left: 1",
+            " right: 2",
+        ];
+        let of_two = complaint(&test(), Ended::Badly, &said);
+        assert!(of_two.says("nobody was told") && of_two.says("test two"));
+        assert!(!of_two.says("test one"));
+        assert!(of_two.says("nobody was told … left: 1 … right: 2"));
+        assert!(of_two.by.starts_with("test two: nobody was told"));
+    }
+
+    #[test]
+    fn a_judge_that_does_not_end_has_seen_nothing_else() {
+        for judge in [sim(), test()] {
+            let endless = complaint(&judge, Ended::Stopped, &["test one ... ok"]);
+            assert!(endless.says(DID_NOT_END));
+            assert!(!endless.says("one"));
+        }
+    }
 }

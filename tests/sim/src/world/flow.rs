@@ -186,7 +186,7 @@ impl<M: SimMachine> World<M> {
         let mut uncertain = None;
         for tapped in self.tap.take() {
             if tapped.left_before > 0 {
-                let seen = format!("{} answers left before the sync", tapped.left_before);
+                let seen = format!("answers left before the sync: {}", tapped.left_before);
                 return violated("C6", seen);
             }
             if tapped.landed {
