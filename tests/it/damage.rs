@@ -178,6 +178,36 @@ fn damaged_bytes_are_refused_or_nothing_is_lost() {
     assert!(refused > 0 && recovered > 0, "{refused} and {recovered}");
 }
 
+/// Any flipped bit of the engine's settings, of the log and of a day, is told with the file, and never as
+/// an old version that wants an upgrade.
+#[test]
+fn damaged_settings_of_the_engine_are_told_by_their_file() {
+    let server = Setup::new().seed(SEED).test_clock(NOW).start();
+    let answer = server.post(BATCH, KEY, &checks(0, "first"));
+    assert_eq!(answer.status, 200, "{answer:?}");
+    let setup = server.setup();
+    assert_eq!(server.terminate().code, Some(0));
+    let conf = setup.data().path().join("log/conf");
+    let whole = fs::read(&conf).expect("settings");
+    for at in 0..whole.len() {
+        let mut bytes = whole.clone();
+        bytes[at] ^= 1 << (at % 8);
+        fs::write(&conf, &bytes).expect("a file");
+        let look = verb(&setup, &["verify"]);
+        if look.code == Some(0) {
+            continue;
+        }
+        assert_eq!(look.code, Some(6), "byte {at}: {look:?}");
+        let told = look.stderr.to_lowercase();
+        assert!(told.contains("./data/log"), "byte {at}: {told}");
+        assert!(told.contains("put a copy"), "byte {at}: {told}");
+        assert!(!told.contains("upgrade"), "byte {at}: {told}");
+        assert!(!told.contains("pagecache"), "byte {at}: {told}");
+    }
+    fs::write(&conf, &whole).expect("a file");
+    setup.start();
+}
+
 /// A day of history may be opened long after the start: its damage is told as damage then, not as a
 /// disk that failed, which a restart might mend.
 #[test]

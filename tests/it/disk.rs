@@ -14,7 +14,15 @@ use crate::harness::{Server, Setup, until};
 
 const SEED: &str = include_str!("../conformance/space.json");
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
+/// With the roles `analysis`, `security` and `integration`.
+const CONSOLE: &str = "nia_sk_test_br1_conformance_d_rolesecret000001";
+const CHECK: &str = "/v1/coordination/check";
+const CLAIMS: &str = "/v1/coordination/claims";
+const DECLARE: &str = "/v1/coordination/declare";
+const ADMISSIONS: &str = "/v1/coordination/admissions";
 const EFFECTS: &str = "/v1/coordination/effects";
+/// How often what is held is freed: nearly full, nearly full after a kill, and full.
+const ROUNDS: u64 = 3;
 const DISK: &str = "160m";
 const CONFIG: &str = "[storage]\ndata_dir = \"./disk/data\"\nfree_bytes_min = 67_108_864\n";
 
@@ -115,6 +123,117 @@ fn all_there(server: &Server, effects: &[(u64, Value)], once: &str) {
     }
 }
 
+fn subject(round: u64) -> Value {
+    json!({"type": "phone_e164", "value": format!("+551195556{round:04}")})
+}
+
+/// What one round frees.
+struct Held {
+    effects: Vec<Value>,
+    claim: Value,
+    admission: Value,
+}
+
+fn posted(server: &Server, path: &str, once: &str, body: &Value) -> Value {
+    let answer = server.post_once(path, KEY, once, body);
+    assert!(matches!(answer.status, 200 | 201), "{path}: {answer:?}");
+    answer.json()
+}
+
+fn claim_of(round: u64) -> Value {
+    json!({"kind": "owner", "holder": "bot", "lease_s": 86_400, "subject": subject(round)})
+}
+
+fn call_of(round: u64) -> Value {
+    json!({"operation": "registry_search", "cost_units": 1, "subject": subject(round)})
+}
+
+/// A claim, a paid call, effects and a suppression.
+fn hold(server: &Server, round: u64) -> Held {
+    let added = json!({"kind": "suppression.added", "agent": "a", "subject": subject(round),
+        "detail": {"purpose": "marketing", "reason": "opt_out"}});
+    let added = posted(server, DECLARE, &format!("added-{round}"), &added);
+    assert_eq!(added["accepted"], true, "{added}");
+    let effects = (0..5).map(|number| {
+        let number = 10_000 + 10 * round + number;
+        posted(server, EFFECTS, &format!("held-{number}"), &effect(number))
+    });
+    Held {
+        effects: effects.collect(),
+        claim: posted(server, CLAIMS, &format!("claim-{round}"), &claim_of(round)),
+        admission: posted(
+            server,
+            ADMISSIONS,
+            &format!("call-{round}"),
+            &call_of(round),
+        ),
+    }
+}
+
+/// Everything of it is settled, released and lifted, whatever the disk has left.
+fn free(server: &Server, round: u64, held: &Held) {
+    for (number, effect) in held.effects.iter().enumerate() {
+        let id = effect["effect_id"].as_str().expect("an id");
+        let state = ["done", "failed", "unknown_outcome"][number % 3];
+        let body = json!({"attempt": 1, "state": state});
+        let path = format!("{EFFECTS}/{id}/settle");
+        posted(server, &path, &format!("settled-{round}-{number}"), &body);
+    }
+    let id = held.claim["claim_id"].as_str().expect("an id");
+    let path = format!("{CLAIMS}/{id}/release");
+    let body = json!({"epoch": held.claim["epoch"]});
+    posted(server, &path, &format!("released-{round}"), &body);
+    let id = held.admission["admission_id"].as_str().expect("an id");
+    let path = format!("{ADMISSIONS}/{id}/settle");
+    posted(
+        server,
+        &path,
+        &format!("ended-{round}"),
+        &json!({"state": "skipped"}),
+    );
+    let lifted = json!({"kind": "suppression.lifted", "agent": "a", "subject": subject(round),
+        "detail": {"purpose": "marketing"}});
+    let lifted = posted(server, DECLARE, &format!("lifted-{round}"), &lifted);
+    assert_eq!(lifted["accepted"], true, "{lifted}");
+}
+
+/// Reads of every kind are answered, and nothing new of any kind is taken.
+fn reads_and_refuses(server: &Server, round: u64) {
+    let reads = [
+        ("/v1/suppressions", KEY),
+        ("/v1/suppressions/salt", KEY),
+        ("/v1/sdk/profile", KEY),
+        ("/v1/sources/me", KEY),
+        ("/v1/coordination/overview", CONSOLE),
+        ("/v1/coordination/reports", CONSOLE),
+        ("/v1/operator/effects/awaiting", CONSOLE),
+        ("/v1/operator/legal-holds", CONSOLE),
+        ("/readyz", ""),
+        ("/metrics", ""),
+    ];
+    for (path, key) in reads {
+        let answer = server.get(path, key);
+        assert_eq!(answer.status, 200, "{path}: {answer:?}");
+    }
+    let inbound = json!({"agent": "a", "intent": "i", "direction": "inbound", "purpose": "service",
+        "subject": subject(round)});
+    let answer = server.post(CHECK, KEY, &inbound);
+    assert_eq!(
+        (answer.status, &answer.json()["decision"]),
+        (200, &json!("allow"))
+    );
+    let new = [
+        (EFFECTS, effect(20_000 + round)),
+        (CLAIMS, claim_of(100 + round)),
+        (ADMISSIONS, call_of(100 + round)),
+    ];
+    for (path, body) in new {
+        let answer = server.post_once(path, KEY, &format!("new-{round}"), &body);
+        let code = &answer.json()["code"];
+        assert_eq!((answer.status, code), (503, &json!("capacity")), "{path}");
+    }
+}
+
 #[test]
 fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
     let disk = Disk::new();
@@ -126,6 +245,7 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
             (number, answer)
         })
         .collect();
+    let held: Vec<Held> = (0..ROUNDS).map(|round| hold(&server, round)).collect();
     disk.leave(40 << 20);
     // Nearly full: nothing new, and it says so before it writes.
     let mut number = 1_000;
@@ -145,8 +265,8 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
     for number in 0..10 {
         assert_eq!(settle(number).status, 200, "{:?}", settle(number));
     }
-    assert_eq!(server.get("/v1/suppressions", KEY).status, 200);
-    assert_eq!(server.get("/readyz", "").status, 200);
+    free(&server, 0, &held[0]);
+    reads_and_refuses(&server, 0);
     // Killed there, it starts there: the bound keeps room for it.
     server.kill();
     let server = disk.setup.start();
@@ -155,6 +275,8 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
         let (status, answer) = reserve(&server, 2_000, "none");
         (status == 503 && answer["code"] == "capacity").then_some(())
     });
+    free(&server, 1, &held[1]);
+    reads_and_refuses(&server, 1);
     // Quite full, by what somebody else wrote: a start works once, and says what it gave up.
     server.kill();
     disk.leave(0);
@@ -164,6 +286,8 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
     all_there(&server, &reserved, "full");
     let (status, answer) = reserve(&server, 2_500, "none");
     assert_eq!((status, &answer["code"]), (503, &json!("capacity")));
+    free(&server, 2, &held[2]);
+    reads_and_refuses(&server, 2);
     server.kill();
     disk.leave(0);
     let ended = disk.setup.start_refused();

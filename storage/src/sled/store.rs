@@ -371,7 +371,7 @@ fn sled_error(dir: &Path, error: &sled::Error) -> LogError {
         sled::Error::Io(io) => LogError::Io(format!("{}: {io}", dir.display())),
         // The engine's format has not changed since we use it, so this is what damage to its own
         // settings file looks like.
-        sled::Error::Unsupported(why) => broken(dir, why),
+        sled::Error::Unsupported(_) => settings_broken(dir),
         sled::Error::Corruption { .. } => broken(dir, "its check sums do not hold"),
         sled::Error::ReportableBug(_) | sled::Error::CollectionNotFound(_) => {
             broken(dir, &error.to_string())
@@ -383,6 +383,14 @@ pub(super) fn locked(dir: &Path) -> LogError {
     LogError::Locked(format!(
         "the data directory {} is in use by another process",
         dir.display()
+    ))
+}
+
+/// In our words: the engine's own speak of another version and of an upgrade, which helps nobody.
+fn settings_broken(dir: &Path) -> LogError {
+    LogError::Corrupt(format!(
+        "the engine's settings in {} are damaged; put a copy of the data directory from before in its place",
+        dir.join("conf").display()
     ))
 }
 
