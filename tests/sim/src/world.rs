@@ -296,10 +296,11 @@ impl<M: SimMachine> World<M> {
         )
     }
 
-    /// Clocks are turned, or nothing happens until something ends.
+    /// Clocks are turned or, in runs whose clocks may jump, nothing happens until something ends. In
+    /// the others time goes on slowly, so that much is done within a window.
     fn turn_clocks(&mut self) {
         let mut end = None;
-        if self.schedule.chance(150) {
+        if self.habits.jumps && self.schedule.chance(150) {
             let shards = self.node.shards.iter();
             let now = shards.map(|shard| shard.now()).max();
             let now = now.unwrap_or(Timestamp(0)).max(self.clocks.wall(0));

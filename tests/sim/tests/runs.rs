@@ -90,7 +90,10 @@ fn contact_agrees_with_its_model() {
 #[test]
 fn every_case_of_ownership_is_seen() {
     let mut sum = Report::default();
-    for seed in 100..140 {
+    for seed in 100..220 {
+        if CASES.iter().all(|case| sum.seen.contains_key(case)) {
+            break;
+        }
         let shards = u16::try_from(seed % 5 + 1).expect("1 to 5");
         sum.add(&runs::<Contact>(options(seed, 6_000, shards)));
     }
