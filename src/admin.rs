@@ -15,12 +15,13 @@ use std::fmt;
 use std::sync::Arc;
 use std::time::Duration;
 
-use interlock_actors::{Answer as Decided, MetaWriter, Node, NodeHandle, Submission};
+use interlock_actors::{Answer as Decided, MetaWriter, Node, NodeHandle, NotWritten, Submission};
 use interlock_api::directory::{Directory, SpaceEntry};
 use interlock_domain::contact::Contact;
 use interlock_domain::contact::command::{Body, Command, Route};
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::contact::reply::Reply;
+use interlock_domain::machine::Undecided;
 use interlock_storage::Log;
 use tokio::sync::{Mutex, MutexGuard};
 use uuid::Uuid;
@@ -37,6 +38,9 @@ pub(crate) const OPERATOR: SourceId = SourceId::PEOPLE;
 /// What the operator's source is called where a name is shown.
 pub(crate) const OPERATOR_NAME: &str = "operator";
 
+/// What a verb is told while the disk has no room.
+const NO_ROOM: &str = "the disk is full but for its last part, and nothing is recorded any more; make \
+    room on it, then ask again";
 /// How long a verb waits for a decision.
 const DECISION_MAX: Duration = Duration::from_secs(10);
 
@@ -116,11 +120,35 @@ impl Admin {
         registry: &mut MutexGuard<'_, Registry>,
         change: Change,
     ) -> Result<(), No> {
-        if !self.meta.write(change.meta.clone()).await {
-            return Err(No::Failed(
-                "the node is going down; whether the change is kept shows after the next start"
-                    .to_owned(),
-            ));
+        let written = self.meta.write(change.meta.clone()).await;
+        self.in_force(registry, change, written)
+    }
+
+    /// The same also while the disk has no room: for a change that only takes rights away.
+    pub(crate) async fn write_always(
+        &self,
+        registry: &mut MutexGuard<'_, Registry>,
+        change: Change,
+    ) -> Result<(), No> {
+        let written = self.meta.write_always(change.meta.clone()).await;
+        self.in_force(registry, change, written)
+    }
+
+    fn in_force(
+        &self,
+        registry: &mut MutexGuard<'_, Registry>,
+        change: Change,
+        written: Result<(), NotWritten>,
+    ) -> Result<(), No> {
+        match written {
+            Ok(()) => {}
+            Err(NotWritten::NoRoom) => return Err(No::Refused(NO_ROOM.to_owned())),
+            Err(NotWritten::GoingDown) => {
+                return Err(No::Failed(
+                    "the node is going down; whether the change is kept shows after the next start"
+                        .to_owned(),
+                ));
+            }
         }
         if let Some((space, policy)) = change.policy() {
             self.node.set_policy(space, &policy);
@@ -170,7 +198,10 @@ impl Admin {
         let answers = self.node.submit(submission).await.map_err(|_| busy())?;
         match answers.into_iter().next() {
             Some(Decided::Decided(reply)) => Ok(reply),
-            Some(Decided::NotDecided(_) | Decided::Busy) => Err(busy()),
+            Some(Decided::NotDecided(Undecided::NoRoom)) => Err(No::Refused(NO_ROOM.to_owned())),
+            Some(
+                Decided::NotDecided(Undecided::Rebuilding | Undecided::Deadline) | Decided::Busy,
+            ) => Err(busy()),
             Some(Decided::Broken) => Err(No::Failed(
                 "deciding it met a bug; the server's log names the place".to_owned(),
             )),

@@ -40,6 +40,10 @@ impl Drop for Schedule {
 async fn run(admin: Arc<Admin>, days: u32) {
     loop {
         rt::time::sleep(LOOK).await;
+        // What is due stays due until the disk has room.
+        if !admin.node().has_room() {
+            continue;
+        }
         let due = admin.registry().await.rotations_due(days);
         for space in due {
             match admin.rotate_signing(space, false).await {

@@ -106,6 +106,7 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
     reserve::make(data, settings.free_bytes_min);
     let mut notes = notes(log.recovery(), !options.unordered);
     notes.splice(0..0, given_up);
+    notes.extend(crate::verbs::compact::clear_left(data));
     Ok(Opened {
         log: Arc::new(log),
         data: Some(data.to_path_buf()),

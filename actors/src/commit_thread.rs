@@ -22,6 +22,7 @@ use crate::metrics::CommitMetrics;
 use crate::node::{Failure, fail as fail_node};
 use crate::placement::shard_of;
 use crate::readiness::Readiness;
+use crate::room::{DiskWatch, told};
 use crate::shard::Pressure;
 use crate::shard_actor::{Deliver, ShardActor};
 
@@ -43,8 +44,6 @@ pub(crate) struct CommitOptions {
     pub(crate) truncate_keys_max: usize,
     /// Bound of the journal's tail.
     pub(crate) journal_bytes_max: u64,
-    /// Free space below which reservations are refused, in bytes.
-    pub(crate) free_bytes_min: u64,
 }
 
 /// The loop's parts.
@@ -55,6 +54,7 @@ pub(crate) struct CommitThread<M: Machine> {
     pub(crate) shards: Vec<Addr<ShardActor<M>>>,
     pub(crate) clock: NodeClock,
     pub(crate) pressure: Arc<Pressure>,
+    pub(crate) disk: DiskWatch,
     pub(crate) readiness: Readiness,
     pub(crate) failure: watch::Sender<Option<Failure>>,
     pub(crate) metrics: CommitMetrics,
@@ -62,7 +62,7 @@ pub(crate) struct CommitThread<M: Machine> {
     pub(crate) options: CommitOptions,
 }
 
-/// Longest sleep: the wall clock and the disk are looked at this often.
+/// Longest sleep: the wall clock is looked at this often, and the disk, also after every commit.
 const LOOK: Duration = Duration::from_secs(1);
 
 impl<M: Machine> CommitThread<M> {
@@ -124,6 +124,9 @@ impl<M: Machine> CommitThread<M> {
         if self.committer.keeper_ref().truncation_due() {
             return Duration::ZERO;
         }
+        if !self.disk.lets_snapshots() {
+            return LOOK;
+        }
         let Some(at) = self.committer.keeper_ref().wake_at() else {
             return LOOK;
         };
@@ -135,8 +138,13 @@ impl<M: Machine> CommitThread<M> {
         // Noted before the sync, when the shards are at work on what comes next.
         self.note(|_| ());
         let started = self.clock.mono();
+        let records: usize = frames.iter().map(Frame::record_bytes).sum();
         match self.committer.commit(frames, started) {
             Ok(committed) => {
+                self.disk.wrote(records);
+                if committed.bytes > 0 {
+                    self.look_at_disk();
+                }
                 let took = self.clock.mono().0.saturating_sub(started.0);
                 self.metrics
                     .committed(committed, took, self.log.journal_size());
@@ -165,7 +173,7 @@ impl<M: Machine> CommitThread<M> {
         let over = journal.bytes > self.options.journal_bytes_max;
         self.pressure.journal_full.store(over, Ordering::Relaxed);
         // A partition that is not rebuilt yet looks empty: its snapshot would lose it.
-        if self.readiness.all() {
+        if self.readiness.all() && self.disk.lets_snapshots() {
             let now = self.clock.mono();
             while let Some(order) = self.committer.keeper().poll(now, journal) {
                 self.order(order);
@@ -221,32 +229,26 @@ impl<M: Machine> CommitThread<M> {
     }
 
     /// Looks at the wall clock and the disk.
-    fn look(&self) {
+    fn look(&mut self) {
         let skew = self.clock.compare();
         self.pressure
             .clock_suspect
             .store(skew.abs() > SKEW_MS_MAX, Ordering::Relaxed);
-        let free = self.log.free_bytes();
-        let low = free.is_some_and(|free| free < self.options.free_bytes_min);
-        if self.pressure.disk_low.swap(low, Ordering::Relaxed) != low {
-            let (free, min) = (free.unwrap_or_default(), self.options.free_bytes_min);
-            if low {
-                tracing::warn!(
-                    free,
-                    min,
-                    "the disk is nearly full, below [storage] free_bytes_min: nothing new is \
-                     reserved until it has room"
-                );
-            } else {
-                tracing::info!(free, min, "the disk has room again");
-            }
-        }
+        let free = self.look_at_disk();
         let now = self.clock.mono();
         self.metrics
             .looked(skew, free, self.committer.keeper_ref(), now);
     }
 
+    fn look_at_disk(&mut self) -> Option<u64> {
+        let free = self.log.free_bytes();
+        let owed = self.committer.owed_to_history();
+        self.disk.look(&self.pressure, free, owed);
+        free
+    }
+
     fn fail(&self, cause: String) {
+        let cause = told(&*self.log, cause);
         tracing::error!(%cause, "the log cannot be written: the node goes down");
         fail_node(&self.failure, Failure::Storage(cause));
     }

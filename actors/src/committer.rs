@@ -144,6 +144,12 @@ impl<M: Machine> Committer<M> {
         Ok(report)
     }
 
+    /// Bytes of durable commits that history does not have yet.
+    #[must_use]
+    pub fn owed_to_history(&self) -> usize {
+        self.history.as_ref().map_or(0, Feed::owed)
+    }
+
     /// Waits until history has room for another commit. While its writer is behind, this slows
     /// intake; the answers of commits so far are out already.
     ///

@@ -150,7 +150,9 @@ impl<M: Machine> NodeHandle<M> {
         if entrance.stopping.load(Ordering::Acquire) {
             return Err(Refused::Stopping);
         }
-        if entrance.pressure.journal_full.load(Ordering::Relaxed) {
+        // While the disk has no room nothing adds to the journal, and reads go on.
+        let adds = !entrance.pressure.room.is_out();
+        if adds && entrance.pressure.journal_full.load(Ordering::Relaxed) {
             return Err(Refused::Overloaded { retry_after_s: 1 });
         }
         let space = M::space(first);

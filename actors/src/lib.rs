@@ -24,6 +24,7 @@ pub mod plan;
 pub mod readiness;
 pub mod record;
 pub mod recovery;
+pub mod room;
 pub mod scan;
 pub mod shard;
 pub mod shard_actor;
@@ -34,5 +35,5 @@ pub mod verify;
 
 pub use clock::NodeClock;
 pub use handle::{Answer, NodeHandle, Refused, Submission};
-pub use meta_writer::MetaWriter;
+pub use meta_writer::{MetaWriter, NotWritten};
 pub use node::{Failure, Node, NodeOptions, RecoveryReport, StartError};

@@ -237,14 +237,19 @@ impl<M: Machine> Frame<M> {
     /// Bytes it adds to a commit.
     #[must_use]
     pub fn bytes(&self) -> usize {
-        let records: usize = self.groups.iter().map(|group| group.bytes.len()).sum();
         let slices: usize = self.slices.iter().map(|slice| slice.bytes.len()).sum();
         let meta: usize = self
             .meta
             .iter()
             .map(|(k, v)| k.len() + v.as_ref().map_or(0, Vec::len))
             .sum();
-        records + slices + meta
+        self.record_bytes() + slices + meta
+    }
+
+    /// Bytes of the records in it.
+    #[must_use]
+    pub fn record_bytes(&self) -> usize {
+        self.groups.iter().map(|group| group.bytes.len()).sum()
     }
 
     /// Nothing to write and nobody to answer.

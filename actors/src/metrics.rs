@@ -55,6 +55,10 @@ const COUNTERS: &[(&str, &str)] = &[
         "Commands dropped undecided because their deadline had passed.",
     ),
     (
+        "interlock_disk_refused_total",
+        "Commands not decided because the disk has no room for their record.",
+    ),
+    (
         "interlock_queue_full_total",
         "Commands refused with 429 because too many waited for one entity.",
     ),
@@ -201,6 +205,7 @@ pub(crate) struct ShardMetrics {
     busy_ns: Counter,
     gone: Counter,
     late: Counter,
+    no_room: Counter,
     refused: Counter,
     broken: Counter,
     purged: Vec<Counter>,
@@ -232,6 +237,7 @@ impl ShardMetrics {
             busy_ns: count("interlock_shard_busy_nanoseconds_total"),
             gone: count("interlock_dropped_gone_total"),
             late: count("interlock_dropped_late_total"),
+            no_room: count("interlock_disk_refused_total"),
             refused: count("interlock_queue_full_total"),
             broken: count("interlock_broken_decisions_total"),
             purged: Kind::ALL
@@ -261,6 +267,7 @@ impl ShardMetrics {
         for (counter, count) in [
             (&self.gone, stats.gone),
             (&self.late, stats.late),
+            (&self.no_room, stats.no_room),
             (&self.refused, stats.busy),
             (&self.broken, stats.broken),
         ] {

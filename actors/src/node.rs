@@ -31,6 +31,7 @@ use crate::meta_writer::MetaWriter;
 use crate::metrics::CommitMetrics;
 use crate::readiness::Readiness;
 use crate::recover_thread::{self, Recovery};
+use crate::room::DiskWatch;
 use crate::shard::{Pressure, SWEEPS_AHEAD_MAX, ShardOptions};
 use crate::shard_actor::{Deliver, Leave};
 
@@ -65,7 +66,8 @@ pub struct NodeOptions {
     pub notices_max: usize,
     /// Keys that one truncation step removes.
     pub truncate_keys_max: usize,
-    /// Free space below which new reservations are refused, in bytes.
+    /// Free space below which new reservations are refused, in bytes. Below a part of it
+    /// ([`crate::room::last_bytes`]) nothing that writes is taken.
     pub free_bytes_min: u64,
     /// Accept a wall clock that disagrees with the last record.
     pub accept_clock: bool,
@@ -194,6 +196,7 @@ impl<M: Machine> Node<M> {
             shards: shards.clone(),
             clock: clock.clone(),
             pressure: Arc::clone(&pressure),
+            disk: DiskWatch::new(options.free_bytes_min),
             readiness: readiness.clone(),
             failure: failure.clone(),
             metrics: CommitMetrics::new(),
@@ -258,7 +261,7 @@ impl<M: Machine> Node<M> {
     /// Writes what lies outside the groups: spaces, keys, rules.
     #[must_use]
     pub fn meta_writer(&self) -> MetaWriter<M> {
-        MetaWriter::new(self.committer.clone())
+        MetaWriter::new(self.committer.clone(), self.pressure())
     }
 
     /// A reader of every notice from now on.
@@ -333,6 +336,12 @@ impl<M: Machine> NodeHandle<M> {
         true
     }
 
+    /// Does the disk have room for records? While it has none, only reads are taken.
+    #[must_use]
+    pub fn has_room(&self) -> bool {
+        !self.entrance.pressure.room.is_out()
+    }
+
     /// The node's clock.
     #[must_use]
     pub fn clock(&self) -> &NodeClock {
@@ -372,7 +381,6 @@ impl NodeOptions {
             commit_bytes_max: self.commit_bytes_max,
             truncate_keys_max: self.truncate_keys_max,
             journal_bytes_max: self.keeper.journal_bytes_max,
-            free_bytes_min: self.free_bytes_min,
         }
     }
 

@@ -29,6 +29,7 @@ use crate::message::{Frame, Monotonic, Return, Seal, ShardMessage, Transaction};
 use crate::partition::{Found, Partition};
 use crate::placement::{KeyHasher, Place};
 use crate::record::RecordEncoder;
+use crate::room::Room;
 use crate::stats::Stats;
 
 /// Partitions of a node.
@@ -68,6 +69,8 @@ pub struct Pressure {
     pub full: AtomicBool,
     /// Free disk space is below its bound: nothing new is reserved.
     pub disk_low: AtomicBool,
+    /// What records may still take of the disk: when it is out, nothing that writes is taken.
+    pub room: Room,
     /// The journal's tail is above its bound: intake waits for snapshots.
     pub journal_full: AtomicBool,
     /// The wall clock and node time disagree.

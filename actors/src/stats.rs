@@ -21,6 +21,8 @@ pub struct Stats {
     pub late: u64,
     /// Commands refused because an entity's queue was full.
     pub busy: u64,
+    /// Commands refused because their record had no room on the disk.
+    pub no_room: u64,
     /// Commands whose decision panicked.
     pub broken: u64,
     /// Entities purged, by kind.

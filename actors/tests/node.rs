@@ -16,7 +16,7 @@ use interlock_actors::plan::{Numbered, Request, plan};
 use interlock_actors::recovery::rebuild;
 use interlock_actors::scan::NotScanned;
 use interlock_actors::verify::verify;
-use interlock_actors::{Answer, Node, NodeClock, NodeOptions, Submission};
+use interlock_actors::{Answer, Node, NodeClock, NodeOptions, NotWritten, Submission};
 use interlock_domain::ids::IdStream;
 use interlock_domain::key::{EntityKey, KeyHash, KeyList, Kind, SpaceId};
 use interlock_domain::machine::{
@@ -353,11 +353,12 @@ fn a_scan_meets_every_entity_and_keeps_the_smallest() {
             assert_eq!(scan.await.expect("it scans").found.len(), found);
         }
         let value = vec![(b"a".to_vec(), Some(b"1".to_vec()))];
-        assert!(node.meta_writer().write(value).await);
+        assert_eq!(node.meta_writer().write(value).await, Ok(()));
         assert_eq!(log.meta(b"a").expect("it reads"), Some(b"1".to_vec()));
         let writer = node.meta_writer();
         node.stop(Duration::from_secs(10)).await;
-        assert!(!writer.write(vec![(b"b".to_vec(), None)]).await);
+        let written = writer.write(vec![(b"b".to_vec(), None)]).await;
+        assert_eq!(written, Err(NotWritten::GoingDown));
         let scan = handle.scan(1, rows).await;
         assert_eq!(scan, Err(NotScanned::GivenUp));
     });

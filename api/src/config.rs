@@ -14,7 +14,7 @@ use interlock_wire::problem::Code;
 use interlock_wire::read;
 use interlock_wire::value::Uuid;
 
-use crate::contact::ask;
+use crate::contact::{ask, refused};
 use crate::directory::{Caller, Role};
 use crate::extract;
 use crate::plane::{Diff, Proposal, Refused, Who};
@@ -43,7 +43,7 @@ pub(crate) async fn document<D: 'static>(
     })?;
     let space = caller.space.id;
     let document = state.plane.document(space, *kind).await;
-    let document = document.map_err(|refused| failure(refused, &state))?;
+    let document = document.map_err(|why| failure(why, &state))?;
     let (role, agreeing_role) = match kind {
         DocumentKind::Features => (Role::Security, None),
         DocumentKind::Coordination => (Role::Integration, Some(Role::Security)),
@@ -81,7 +81,7 @@ pub(crate) async fn propose<D: 'static>(
         reason: wanted.reason.to_string(),
     };
     let diff = state.plane.propose(who(&caller), proposal).await;
-    let diff = diff.map_err(|refused| failure(refused, &state))?;
+    let diff = diff.map_err(|why| failure(why, &state))?;
     Ok(answer(StatusCode::CREATED, &caller, &diff))
 }
 
@@ -93,7 +93,7 @@ pub(crate) async fn diffs<D: 'static>(
     let caller = extract::administering(&request, &state.directory, READERS)?;
     of_the_key(&caller, request.query_string())?;
     let found = state.plane.diffs(caller.space.id).await;
-    let found = found.map_err(|refused| failure(refused, &state))?;
+    let found = found.map_err(|why| failure(why, &state))?;
     let items = found.iter().map(|diff| show(&caller, diff)).collect();
     let mut body = Vec::with_capacity(512);
     ConfigDiffs { items }.write(&mut body);
@@ -107,7 +107,7 @@ pub(crate) async fn diff<D: 'static>(
 ) -> Result<HttpResponse, Failure> {
     let caller = extract::administering(&request, &state.directory, READERS)?;
     let found = state.plane.diff(caller.space.id, named(&request)?).await;
-    let found = found.map_err(|refused| failure(refused, &state))?;
+    let found = found.map_err(|why| failure(why, &state))?;
     Ok(answer(StatusCode::OK, &caller, &found))
 }
 
@@ -118,7 +118,7 @@ pub(crate) async fn approve<D: 'static>(
 ) -> Result<HttpResponse, Failure> {
     let caller = extract::administering(&request, &state.directory, EDITORS)?;
     let diff = state.plane.approve(who(&caller), named(&request)?).await;
-    let diff = diff.map_err(|refused| failure(refused, &state))?;
+    let diff = diff.map_err(|why| failure(why, &state))?;
     Ok(answer(StatusCode::OK, &caller, &diff))
 }
 
@@ -129,7 +129,7 @@ pub(crate) async fn reject<D: 'static>(
 ) -> Result<HttpResponse, Failure> {
     let caller = extract::administering(&request, &state.directory, EDITORS)?;
     let diff = state.plane.reject(who(&caller), named(&request)?).await;
-    let diff = diff.map_err(|refused| failure(refused, &state))?;
+    let diff = diff.map_err(|why| failure(why, &state))?;
     Ok(answer(StatusCode::OK, &caller, &diff))
 }
 
@@ -182,8 +182,8 @@ fn no_diff() -> Failure {
     )
 }
 
-fn failure<D>(refused: Refused, state: &AppState<D>) -> Failure {
-    match refused {
+fn failure<D>(why: Refused, state: &AppState<D>) -> Failure {
+    match why {
         Refused::Invalid(what) => Failure::invalid(what),
         Refused::Forbidden(what) => Failure::new(Code::Forbidden, what),
         Refused::NotFound => no_diff(),
@@ -200,6 +200,7 @@ fn failure<D>(refused: Refused, state: &AppState<D>) -> Failure {
             Code::TargetFull,
             "the space has as many open edits as it may have; approve or reject one first",
         ),
+        Refused::NoRoom => refused::no_room(&state.limits),
         Refused::Unavailable => Failure::new(
             Code::CoordinationUnavailable,
             "the node is going down; whether the edit is kept shows after the next start",

@@ -161,6 +161,8 @@ pub enum Refused {
     Closed,
     /// The space has as many open edits as it may have.
     Full,
+    /// The disk has no room for a record; nothing was written.
+    NoRoom,
     /// The node goes down, or the durable record cannot be written.
     Unavailable,
 }

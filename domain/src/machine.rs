@@ -251,6 +251,8 @@ pub enum Undecided {
     Rebuilding,
     /// Its deadline passed while it waited.
     Deadline,
+    /// It would have left a record, and the disk has no room left for one.
+    NoRoom,
 }
 
 /// An invariant that does not hold: its id (`ARCHITECTURE.md`, invariants) and what was seen.

@@ -19,6 +19,7 @@ use tokio::task;
 use uuid::Uuid;
 
 use super::Admin;
+use super::protocol::No;
 use crate::registry::diff::Difference;
 use crate::registry::plane::{Stepped, document, kind_of};
 use crate::registry::rows::{self, ApprovalRow, DiffRow, Ended};
@@ -34,7 +35,11 @@ impl Admin {
         let (change, row) = stepped?;
         if let Some(change) = change {
             let written = self.write(&mut registry, change).await;
-            written.map_err(|_| Refused::Unavailable)?;
+            // A change that was checked is refused for want of room alone.
+            written.map_err(|no| match no {
+                No::Refused(_) => Refused::NoRoom,
+                No::Failed(_) => Refused::Unavailable,
+            })?;
         }
         drop(registry);
         self.whole(row).await

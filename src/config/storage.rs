@@ -14,7 +14,8 @@ section! {
         /// refuse to open. What was answered is synced either way.
         ordered_writes: String = choice("on", &["on", "off"]),
         /// Free bytes on the disk below which nothing new is reserved. Settles, releases and reads go
-        /// on. The engine cannot open a full disk, so this also keeps room for the next start.
+        /// on. Below a quarter of it, at least 8 MiB, nothing that writes is taken, only reads go on. The
+        /// engine cannot open a full disk, so this also keeps room for the next start.
         free_bytes_min: u64 = integer(268_435_456, 16_777_216, 1_099_511_627_776),
     }
 }

@@ -111,6 +111,29 @@ fn exchange(data: &Path) -> Result<(), Stop> {
         })
 }
 
+/// Removes what a killed one left beside the log, whose lock the caller holds: it has what may be
+/// erased from the log since. What was done, for the operator.
+pub(crate) fn clear_left(data: &Path) -> Option<String> {
+    let partial = format!("{FILE}.partial");
+    let left = || {
+        let names = [BESIDE, FILE, partial.as_str()].into_iter();
+        let there: Vec<&str> = names
+            .filter(|name| data.join(name).symlink_metadata().is_ok())
+            .collect();
+        (!there.is_empty()).then(|| there.join(", "))
+    };
+    let found = left()?;
+    clear(data);
+    Some(match left() {
+        None => format!("compact: one that was cut left {found}; removed"),
+        Some(stays) => format!(
+            "compact: one that was cut left {stays} in {}, which cannot be removed; remove it by hand, \
+             it keeps what is erased",
+            data.display()
+        ),
+    })
+}
+
 /// Removes what this or a killed one left beside the log.
 fn clear(data: &Path) {
     fs::remove_file(data.join(FILE)).ok();

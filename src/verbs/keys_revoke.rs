@@ -69,7 +69,8 @@ pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
         .map_err(No::Refused)?;
     let already = change.is_none();
     if let Some(change) = change {
-        admin.write(&mut registry, change).await?;
+        // Also on a full disk: the key may be the one that fills it.
+        admin.write_always(&mut registry, change).await?;
     }
     Ok(Answer::one(&Revoked {
         key_id: wanted.key_id,

@@ -7,6 +7,7 @@
 mod state;
 
 use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) use self::state::{Removed, State};
@@ -83,6 +84,8 @@ impl MemoryStore {
 pub struct MemoryLog {
     store: MemoryStore,
     pin: Pin,
+    /// What it says is free; as much as there can be stands for no bound.
+    free: Arc<AtomicU64>,
 }
 
 impl MemoryLog {
@@ -94,7 +97,14 @@ impl MemoryLog {
 
     pub(crate) fn on(store: MemoryStore) -> Self {
         let pin = store.lock().pin.clone();
-        Self { store, pin }
+        let free = Arc::new(AtomicU64::new(u64::MAX));
+        Self { store, pin, free }
+    }
+
+    /// From now on this handle and its clones say that so many bytes of a disk are free: for tests of what a node
+    /// does when they are few.
+    pub fn set_free_bytes(&self, free: u64) {
+        self.free.store(free, Ordering::Release);
     }
 
     /// What this handle writes to.
@@ -300,7 +310,8 @@ impl Log for MemoryLog {
     }
 
     fn free_bytes(&self) -> Option<u64> {
-        None
+        let free = self.free.load(Ordering::Acquire);
+        (free < u64::MAX).then_some(free)
     }
 
     fn capabilities(&self) -> Capabilities {

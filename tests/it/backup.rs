@@ -410,6 +410,34 @@ fn a_log_that_is_written_anew_takes_less_and_holds_the_same() {
     expect_all(&server.restart(|setup| setup), 20);
 }
 
+/// What a killed one left has what is erased later: the next start removes it and says so.
+#[test]
+fn a_start_removes_what_a_killed_compact_left() {
+    let server = Setup::new().start();
+    let setup = server.kill();
+    let data = setup.data().path();
+    fs::create_dir(data.join("log.compact")).expect("a directory");
+    for file in ["log.compact/db", "compact.export", "compact.export.partial"] {
+        fs::write(data.join(file), "junk").expect("a file");
+    }
+    let server = setup.start();
+    for left in ["log.compact", "compact.export", "compact.export.partial"] {
+        assert!(!data.join(left).exists(), "{left}");
+    }
+    let said = server.line("compact: ");
+    assert!(
+        said.ends_with("removed") && said.contains("log.compact"),
+        "{said}"
+    );
+    // Another start has nothing to say.
+    let server = server.restart(|setup| setup);
+    let lines = server.stdout();
+    assert!(
+        !lines.iter().any(|line| line.contains("compact")),
+        "{lines:?}"
+    );
+}
+
 /// Killed at any step, it leaves the old log or the new one in its place, and each holds everything.
 #[test]
 fn a_killed_compact_leaves_a_whole_log() {

@@ -10,6 +10,7 @@ mod damage;
 mod disk;
 mod facts;
 mod first_start;
+mod full;
 mod gateway;
 mod golden;
 mod gone;

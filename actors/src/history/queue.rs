@@ -22,6 +22,7 @@ const APPENDS_MAX: usize = 16_384;
 pub struct Feed {
     appends: Sender<Append>,
     bytes: Arc<AtomicUsize>,
+    owed: Arc<AtomicUsize>,
     bytes_max: usize,
     /// Told when something of the queue is packed; gone when the writer is.
     room: Receiver<()>,
@@ -33,6 +34,10 @@ pub struct Feed {
 pub(crate) struct Intake {
     appends: Receiver<Append>,
     bytes: Arc<AtomicUsize>,
+    /// Bytes that were handed over and are not durable in history.
+    owed: Arc<AtomicUsize>,
+    /// Those of them that are packed, and so durable with the next write.
+    packed: AtomicUsize,
     room: Sender<()>,
     durable: watch::Sender<Positions>,
 }
@@ -71,9 +76,11 @@ pub(crate) fn queue(bytes_max: usize, durable: Positions) -> (Feed, Intake) {
     let (told, room) = crossbeam_channel::bounded(1);
     let (reached, durable) = watch::channel(durable);
     let bytes = Arc::new(AtomicUsize::new(0));
+    let owed = Arc::new(AtomicUsize::new(0));
     let feed = Feed {
         appends: sender,
         bytes: Arc::clone(&bytes),
+        owed: Arc::clone(&owed),
         bytes_max,
         room,
         durable,
@@ -81,6 +88,8 @@ pub(crate) fn queue(bytes_max: usize, durable: Positions) -> (Feed, Intake) {
     let intake = Intake {
         appends: receiver,
         bytes,
+        owed,
+        packed: AtomicUsize::new(0),
         room: told,
         durable: reached,
     };
@@ -92,9 +101,15 @@ impl Feed {
     pub(crate) fn push(&self, appends: Vec<Append>) {
         for append in appends {
             self.bytes.fetch_add(append.records.len(), Ordering::AcqRel);
+            self.owed.fetch_add(append.records.len(), Ordering::AcqRel);
             // It fails when the writer has ended, which the committer learns before its next commit.
             self.appends.send(append).ok();
         }
+    }
+
+    /// Bytes that were handed over and that history does not have durably.
+    pub(crate) fn owed(&self) -> usize {
+        self.owed.load(Ordering::Acquire)
     }
 
     /// Waits until the queue is within its bound.
@@ -142,12 +157,16 @@ impl Intake {
     /// An append that was taken is packed.
     pub(crate) fn done(&self, append: &Append) {
         self.bytes.fetch_sub(append.records.len(), Ordering::AcqRel);
+        self.packed
+            .fetch_add(append.records.len(), Ordering::AcqRel);
         // When it is full the committer is told already.
         self.room.try_send(()).ok();
     }
 
-    /// History has come this far, durably.
+    /// History has come this far, durably: everything that is packed.
     pub(crate) fn reached(&self, durable: &Positions) {
+        let packed = self.packed.swap(0, Ordering::AcqRel);
+        self.owed.fetch_sub(packed, Ordering::AcqRel);
         self.durable.send_replace(durable.clone());
     }
 
@@ -183,7 +202,7 @@ mod tests {
         feed.push(vec![append(1)]);
         assert_eq!(feed.wait_for_room(), Ok(()));
         feed.push(vec![append(2)]);
-        assert_eq!(intake.waiting().bytes, 20);
+        assert_eq!((intake.waiting().bytes, feed.owed()), (20, 20));
         let (told, tells) = crossbeam_channel::bounded(2);
         std::thread::scope(|scope| {
             scope.spawn(move || {
@@ -196,6 +215,9 @@ mod tests {
             };
             intake.done(&first);
             let feed = tells.recv().expect("there is room now");
+            assert_eq!(feed.owed(), 20, "packed is not durable");
+            intake.reached(&Positions::new());
+            assert_eq!(feed.owed(), 10);
             drop(feed);
         });
         assert!(matches!(intake.take(Duration::ZERO), Taken::Append(_)));

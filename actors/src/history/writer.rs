@@ -23,6 +23,7 @@ use crate::message::Monotonic;
 use crate::metrics::HistoryMetrics;
 use crate::node::{Failure, fail};
 use crate::readiness::Readiness;
+use crate::room;
 use crate::shard::Pressure;
 
 /// Bytes of rows that are written at once, without waiting for the interval.
@@ -76,7 +77,9 @@ impl<M: Machine> Writer<M> {
             LogError::Corrupt(_) | LogError::Format(_) => {
                 Failure::Recovery(format!("history: {error}"))
             }
-            LogError::Locked(_) | LogError::Io(_) => Failure::Storage(format!("history: {error}")),
+            LogError::Locked(_) | LogError::Io(_) => {
+                Failure::Storage(room::told(&*self.log, format!("history: {error}")))
+            }
         };
         let durable = self.log.history_position().map_err(unread)?;
         let mut projector = Projector::new(durable.unwrap_or_default());

@@ -1,14 +1,15 @@
 //! Deciding the commands of a transaction whose entities are all here.
 //!
 //! Here: views, the call of the machine, the record, applying. The order is: decide, encode,
-//! apply; a panic before anything is applied leaves the entities as they were.
+//! apply; a panic before anything is applied leaves the entities as they were. What would leave a
+//! record that the disk has no room for is not decided, and leaves them so too.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use interlock_domain::key::{Kind, SpaceId};
-use interlock_domain::machine::{Context, Decision, Entities, Machine, Versioned, View};
+use interlock_domain::machine::{Context, Decision, Entities, Machine, Undecided, Versioned, View};
 use interlock_domain::time::Timestamp;
 use smallvec::SmallVec;
 
@@ -108,6 +109,7 @@ impl<M: Machine> Shard<M> {
             now,
             record,
             frame,
+            pressure,
             ..
         } = self;
         let (now, policy) = (*now, bench.policy);
@@ -122,15 +124,25 @@ impl<M: Machine> Shard<M> {
                 clock_suspect,
             };
             let decision = M::decide(&entities, &item.command, &mut context);
+            if leaves_record(&decision) && pressure.room.is_out() {
+                let why = Undecided::NoRoom;
+                let reply = M::undecided(&item.command, policy, why, now, ids);
+                return Err(reply.map_or(Answer::NotDecided(why), Answer::Decided));
+            }
             let steps = steps(bench.places, &sighted, &decision);
-            write(record, frame, &bench, now, (&decision, &steps)).ok()?;
-            Some((decision, steps))
+            let written = write(record, frame, &bench, now, (&decision, &steps));
+            pressure.room.take(written.map_err(|_| Answer::Broken)?);
+            Ok((decision, steps))
         }));
-        let Ok(Some((decision, steps))) = decided else {
-            self.stats.broken += 1;
-            return Answer::Broken;
-        };
-        self.apply(bench, decision, &steps)
+        match decided.unwrap_or(Err(Answer::Broken)) {
+            Ok((decision, steps)) => self.apply(bench, decision, &steps),
+            Err(answer) => {
+                let is_bug = matches!(answer, Answer::Broken);
+                self.stats.broken += u64::from(is_bug);
+                self.stats.no_room += u64::from(!is_bug);
+                answer
+            }
+        }
     }
 
     /// Does an entity, held or at home here, keep history from going? Asked of few.
@@ -204,16 +216,21 @@ impl<M: Machine> Shard<M> {
     }
 }
 
-/// Writes the record of a decision into the frame; with neither events nor a note there is none.
+/// Does a decision leave a record? With neither events nor a note there is none.
+fn leaves_record<M: Machine>(decision: &Decision<M>) -> bool {
+    !decision.events.is_empty() || decision.note.is_some()
+}
+
+/// Writes the record of a decision into the frame, if it leaves one; answers its bytes.
 fn write<M: Machine>(
     record: &mut RecordEncoder,
     frame: &mut Frame<M>,
     bench: &Bench<'_, M>,
     now: Timestamp,
     (decision, steps): (&Decision<M>, &[Step]),
-) -> Result<(), postcard::Error> {
-    if decision.events.is_empty() && decision.note.is_none() {
-        return Ok(());
+) -> Result<usize, postcard::Error> {
+    if !leaves_record(decision) {
+        return Ok(0);
     }
     let entries = entries(decision, steps);
     let head = RecordHead {
@@ -230,7 +247,7 @@ fn write<M: Machine>(
     for step in steps {
         records.touch(bench.places[usize::from(step.at)].partition);
     }
-    Ok(())
+    Ok(bytes.len())
 }
 
 fn apply_held<M: Machine>(held: &mut Held<M>, step: Step, event: &M::Event, kind: Kind) {

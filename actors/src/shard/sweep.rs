@@ -1,10 +1,11 @@
 //! Looking at entities that may be due, a bounded number in each turn.
 //!
 //! Here: the walk over the shard's partitions and the records of what a sweep changes. Not here:
-//! what is due or done then (the machine). Entities that are away, and purges in a partition whose
-//! snapshot is being written, wait for the next round. Where much is due the next step follows with
-//! the next turn, so that purges keep up with what comes; commands are decided in every turn. Nobody
-//! takes a credit for a purge, so a sweep that is too far ahead of the disk stops until it has caught up.
+//! what is due or done then (the machine). Entities that are away, purges in a partition whose
+//! snapshot is being written, and everything while the disk has no room wait for the next round.
+//! Where much is due the next step follows with the next turn, so that purges keep up with what
+//! comes; commands are decided in every turn. Nobody takes a credit for a purge, so a sweep that is
+//! too far ahead of the disk stops until it has caught up.
 
 use std::sync::Arc;
 
@@ -137,6 +138,9 @@ impl<M: Machine> Shard<M> {
         let Some(due) = M::due(entity).filter(|due| *due <= self.now) else {
             return false;
         };
+        if self.pressure.room.is_out() {
+            return false;
+        }
         let part = M::part(entity);
         match M::sweep(entity, self.now) {
             Sweep::Keep => false,
@@ -187,6 +191,7 @@ impl<M: Machine> Shard<M> {
             .record
             .encode::<M>(head, &entries, None)
             .expect("a sweep's event can be encoded");
+        self.pressure.room.take(record.len());
         let records = self.frame.group(group_of(place.key.space));
         records.bytes.extend_from_slice(record);
         records.touch(place.partition);

@@ -2,7 +2,7 @@
 //!
 //! Here: the queue, the walk through history and the end of a run. Bounds: so many runs wait, so many
 //! messages are held at once; where there are more, history is read several times, each time for a
-//! part of all customers. Not here: the rules (`domain`). A run that was under way when the process
+//! part of all customers; the end of one waits while the disk has no room. Not here: the rules (`domain`). A run that was under way when the process
 //! ended is taken up again by the next one.
 
 use std::collections::HashSet;
@@ -18,6 +18,7 @@ use interlock_domain::contact::reports::{Run, RunState};
 use interlock_domain::contact::shadow::{Found, Message, Shadow, widest_hours};
 use interlock_domain::ids::Id;
 use interlock_domain::key::SpaceId;
+use interlock_domain::machine::Undecided;
 use interlock_domain::time::Timestamp;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
@@ -182,10 +183,14 @@ async fn make<D: Decider>(state: &AppState<D>, job: &Job) {
         id: job.id,
         summary,
     };
-    for _ in 0..END_TRIES {
+    let mut tries = 0;
+    while tries < END_TRIES {
         let body = Body::EndReport(end.clone());
-        if let Some(Reply::RunEnded) = decided(state, &job.space, body).await {
-            break;
+        match answered(state, &job.space, body).await {
+            Some(Answer::Decided(Reply::RunEnded)) => break,
+            // However long it takes to make room, the run ends then, and others wait behind it.
+            Some(Answer::NotDecided(Undecided::NoRoom)) => {}
+            Some(_) | None => tries += 1,
         }
         rt::time::sleep(END_PAUSE).await;
     }
@@ -287,6 +292,18 @@ impl Walk {
 
 /// Has a command of the node's own decided; `None` when it was not.
 async fn decided<D: Decider>(state: &AppState<D>, space: &SpaceEntry, body: Body) -> Option<Reply> {
+    match answered(state, space, body).await? {
+        Answer::Decided(reply) => Some(reply),
+        Answer::NotDecided(_) | Answer::Broken | Answer::Unavailable | Answer::Busy => None,
+    }
+}
+
+/// The answer to a command of the node's own; `None` when the node takes no more.
+async fn answered<D: Decider>(
+    state: &AppState<D>,
+    space: &SpaceEntry,
+    body: Body,
+) -> Option<Answer<Reply>> {
     let asked = Asked {
         commands: vec![Command {
             space: space.id,
@@ -299,10 +316,7 @@ async fn decided<D: Decider>(state: &AppState<D>, space: &SpaceEntry, body: Body
         deadline: END_DEADLINE,
         bytes: 0,
     };
-    match state.decider.submit(asked).await.ok()?.pop()? {
-        Answer::Decided(reply) => Some(reply),
-        Answer::NotDecided(_) | Answer::Broken | Answer::Unavailable | Answer::Busy => None,
-    }
+    state.decider.submit(asked).await.ok()?.pop()
 }
 
 #[cfg(test)]

@@ -11,6 +11,7 @@ use interlock_domain::contact::policy::Policy;
 use interlock_domain::contact::reason::{Reason, Verdict};
 use interlock_domain::contact::reply::Reply;
 use interlock_domain::ids::{Id, IdStream};
+use interlock_domain::machine::Undecided;
 use interlock_domain::time::Timestamp;
 use interlock_wire::contact::check::{
     CheckBatchRequest, CheckRequest, CheckResult, Direction, write_batch,
@@ -58,6 +59,12 @@ pub(crate) async fn post<D: Decider>(
         .all(|answer| matches!(answer, Answer::Unavailable))
     {
         return Err(refused::unavailable(limits));
+    }
+    if answers
+        .iter()
+        .all(|answer| matches!(answer, Answer::NotDecided(Undecided::NoRoom)))
+    {
+        return Err(refused::no_room(limits));
     }
     let mut out = Vec::with_capacity(RESULT_BYTES * checks.len());
     let mut undecided = InPlace::new(&state);

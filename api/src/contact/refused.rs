@@ -201,6 +201,16 @@ pub(crate) fn undeclared(member: Member) -> Failure {
     })
 }
 
+/// What is said where the disk has no room for a record.
+const NO_ROOM: &str = "the server's disk is full but for its last part, and nothing is recorded any \
+    more: nothing was recorded of this either. The operator has to make room on the disk; reads go \
+    on, and so does everything once there is room, so send this again later";
+
+/// The disk has no room for a record.
+pub(crate) fn no_room(limits: &ApiLimits) -> Failure {
+    Failure::new(Code::Capacity, NO_ROOM).retry_after(limits.retry_after_s)
+}
+
 /// A command that was not decided.
 pub(crate) fn undecided(why: Undecided, limits: &ApiLimits) -> Failure {
     let detail = match why {
@@ -210,6 +220,7 @@ pub(crate) fn undecided(why: Undecided, limits: &ApiLimits) -> Failure {
         Undecided::Deadline => {
             "the request was not decided in time; nothing was recorded, send it again"
         }
+        Undecided::NoRoom => return no_room(limits),
     };
     Failure::new(Code::CoordinationUnavailable, detail).retry_after(limits.retry_after_s)
 }

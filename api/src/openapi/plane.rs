@@ -12,7 +12,8 @@ const DIFF: &str = "/v1/config/diffs/{diff_id}";
 
 pub(super) fn all(into: &mut Components) -> Vec<Operation> {
     let mut operations = reads(into);
-    operations.extend(edits(into));
+    let full = |operation: Operation| operation.problems(&[Code::Capacity]);
+    operations.extend(edits(into).into_iter().map(full));
     operations
         .into_iter()
         .map(|operation| {

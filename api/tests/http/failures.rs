@@ -252,6 +252,42 @@ fn what_is_full_refuses_only_what_is_new() {
         .ok();
 }
 
+/// What has no record is no answer, but for the customer's own message and what fails closed.
+#[test]
+fn where_nothing_can_be_recorded_the_disk_is_named() {
+    let node = Node::start();
+    node.world.mode(Mode::NoRoom);
+    let reserve = json!({"effect_key": "new", "kind": "delivery"});
+    for refused in [node.post(EFFECTS, &reserve), node.post(CHECK, &check())] {
+        assert_eq!(refused.header("retry-after"), Some("1"));
+        let problem = refused.problem(503, "capacity");
+        let detail = problem["detail"].as_str().expect("a sentence");
+        assert!(detail.contains("make room on the disk"), "{detail}");
+    }
+    let marketing = || check_with(&json!({"purpose": "marketing"}));
+    let inbound = || check_with(&json!({"direction": "inbound"}));
+    for (asked, decision) in [(marketing(), "defer"), (inbound(), "allow")] {
+        let answer = node.check(&asked);
+        assert_eq!(answer["decision"], decision, "{answer}");
+        assert_eq!(answer["reasons"], json!(["unavailable"]));
+    }
+    let batch = |checks: Value| {
+        let headers = [
+            ("Authorization", format!("Bearer {KEY_A}")),
+            ("Content-Type", "application/json".to_owned()),
+        ];
+        let body = json!({ "checks": checks }).to_string();
+        let client = node.client();
+        client.send("POST", BATCH, &headers, body.as_bytes())
+    };
+    batch(json!([check(), check()])).problem(503, "capacity");
+    let mixed = batch(json!([check(), inbound()])).ok();
+    let decisions = ["defer", "allow"];
+    for (at, decision) in decisions.into_iter().enumerate() {
+        assert_eq!(mixed["results"][at]["decision"], decision, "{mixed}");
+    }
+}
+
 #[test]
 fn a_name_that_newer_rules_drop_is_422() {
     let node = Node::start();

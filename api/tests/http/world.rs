@@ -42,6 +42,8 @@ pub(crate) enum Mode {
     OnlyFirst,
     /// Memory is above its bound.
     Full,
+    /// The disk has no room for a record.
+    NoRoom,
     /// A newer policy dropped the purpose.
     Undeclared,
     SpaceBusy,
@@ -228,6 +230,7 @@ impl World {
             Mode::OnlyFirst if index == 0 => Answer::Decided(self.decide(command, policy, false)),
             Mode::OnlyFirst | Mode::Late => self.undecided(command, policy, Undecided::Deadline),
             Mode::Rebuilding => self.undecided(command, policy, Undecided::Rebuilding),
+            Mode::NoRoom => self.undecided(command, policy, Undecided::NoRoom),
             Mode::Broken => Answer::Broken,
             Mode::Unavailable => Answer::Unavailable,
             Mode::EntityBusy => Answer::Busy,
@@ -261,6 +264,7 @@ impl Decider for World {
             | Mode::EntityBusy
             | Mode::OnlyFirst
             | Mode::Full
+            | Mode::NoRoom
             | Mode::Undeclared => {}
         }
         let commands = asked.commands.iter().enumerate();

@@ -170,7 +170,8 @@ fn answer(
 /// The answer to a check that is not decided; `None` where the client gets an error.
 ///
 /// While state is rebuilt a purpose that fails open must not be decided: a done effect could run
-/// twice. Past its deadline a check is answered in place, whatever its purpose.
+/// twice; nor where nothing can be recorded. Past its deadline a check is answered in place, whatever
+/// its purpose.
 pub(super) fn undecided(
     check: &Check,
     policy: &Policy,
@@ -180,12 +181,12 @@ pub(super) fn undecided(
 ) -> Option<Reply> {
     let reason = match why {
         Undecided::Rebuilding => Reason::Rebuilding,
-        Undecided::Deadline => Reason::Unavailable,
+        Undecided::Deadline | Undecided::NoRoom => Reason::Unavailable,
     };
     let verdict = match (check.direction, why) {
         (Direction::Inbound, _) => Verdict::Allow,
         (Direction::Outbound, Undecided::Deadline) => Verdict::Defer,
-        (Direction::Outbound, Undecided::Rebuilding) => {
+        (Direction::Outbound, Undecided::Rebuilding | Undecided::NoRoom) => {
             let rules = policy.purpose_rules(check.purpose)?;
             rules.fails_closed.then_some(Verdict::Defer)?
         }

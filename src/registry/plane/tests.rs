@@ -161,6 +161,7 @@ fn word(stepped: &Result<Arc<DiffRow>, Refused>) -> &'static str {
         Err(Refused::Stale) => "stale",
         Err(Refused::Closed) => "closed",
         Err(Refused::Full) => "full",
+        Err(Refused::NoRoom) => "no_room",
         Err(Refused::Unavailable) => "unavailable",
     }
 }

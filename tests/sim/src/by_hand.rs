@@ -21,6 +21,17 @@ use crate::sink::{Client, Left, Pile};
 /// entities, a slice of its snapshots has one.
 #[must_use]
 pub fn shard(index: u16, shards: u16, commands: usize) -> Shard<Counters> {
+    shard_under(index, shards, commands, Arc::default())
+}
+
+/// The same, with what slows or stops it in the test's hands.
+#[must_use]
+pub fn shard_under(
+    index: u16,
+    shards: u16,
+    commands: usize,
+    pressure: Arc<Pressure>,
+) -> Shard<Counters> {
     let options = ShardOptions {
         index,
         shards,
@@ -31,7 +42,6 @@ pub fn shard(index: u16, shards: u16, commands: usize) -> Shard<Counters> {
         entities_per_space_max: i64::MAX,
         entities_per_part_max: i64::MAX,
     };
-    let pressure = Arc::new(Pressure::default());
     Shard::new(options, IdStream::new([1; 32]), pressure)
 }
 

@@ -95,6 +95,12 @@ fn f7_while_state_is_rebuilt_only_what_fails_closed_and_inbound_are_answered() {
     assert_eq!(answer(check(), late), Some(deferred(Reason::Unavailable)));
     let inbound = answer(check().inbound(), late);
     assert_eq!(inbound, Some((Verdict::Allow, Some(Reason::Unavailable))));
+    let full = Undecided::NoRoom;
+    let deferred = Some(deferred(Reason::Unavailable));
+    assert_eq!(answer(marketing(), full), deferred);
+    assert_eq!(answer(check().effect("k"), full), None);
+    let inbound = answer(check().inbound(), full).map(|known| known.0);
+    assert_eq!(inbound, Some(Verdict::Allow));
 }
 
 #[test]
