@@ -176,7 +176,7 @@ fn hold(server: &Server, round: u64) -> Held {
     }
 }
 
-/// Everything of it is settled, released and lifted, whatever the disk has left.
+/// Everything of it is settled, released and lifted, though nothing new is taken.
 fn free(server: &Server, round: u64, held: &Held) {
     for (number, effect) in held.effects.iter().enumerate() {
         let id = effect["effect_id"].as_str().expect("an id");
@@ -244,13 +244,12 @@ fn reads_and_refuses(server: &Server, round: u64) {
 fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
     let disk = Disk::new();
     let server = disk.setup.start();
-    let reserved: Vec<(u64, Value)> = (0..50)
-        .map(|number| {
-            let (status, answer) = reserve(&server, number, "first");
-            assert_eq!(status, 201, "{answer}");
-            (number, answer)
-        })
-        .collect();
+    let first = |number| {
+        let (status, answer) = reserve(&server, number, "first");
+        assert_eq!(status, 201, "{answer}");
+        (number, answer)
+    };
+    let reserved: Vec<(u64, Value)> = (0..50).map(first).collect();
     let held: Vec<Held> = (0..ROUNDS).map(|round| hold(&server, round)).collect();
     disk.leave(40 << 20);
     // Nearly full: nothing new, and it says so before it writes.
@@ -262,14 +261,14 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
     });
     assert_eq!((refused.0, &refused.1["code"]), (503, &json!("capacity")));
     // What is there can be settled, read and asked about.
-    let settle = |number: usize| {
+    let settle = |server: &Server, number: usize| {
         let id = reserved[number].1["effect_id"].as_str().expect("an id");
         let body = json!({"attempt": 1, "state": "done"});
         let path = format!("{EFFECTS}/{id}/settle");
         server.post_once(&path, KEY, &format!("settle-{number}"), &body)
     };
     for number in 0..10 {
-        assert_eq!(settle(number).status, 200, "{:?}", settle(number));
+        assert_eq!(settle(&server, number).status, 200, "settle {number}");
     }
     free(&server, 0, &held[0]);
     reads_and_refuses(&server, 0);
@@ -293,7 +292,7 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
     told_again(&server, &reserved);
     let (status, answer) = reserve(&server, 2_500, "none");
     assert_eq!((status, &answer["code"]), (503, &json!("capacity")));
-    free(&server, 2, &held[2]);
+    assert_eq!(settle(&server, 20).status, 503);
     reads_and_refuses(&server, 2);
     server.kill();
     disk.leave(0);
@@ -309,4 +308,6 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
         (status != 503).then_some((status, answer))
     });
     assert_eq!(status, 201, "{answer}");
+    free(&server, 2, &held[2]);
+    assert_eq!(settle(&server, 20).status, 200);
 }

@@ -20,7 +20,7 @@ mod process;
 mod setup;
 
 pub(crate) use self::http::Client;
-pub(crate) use self::process::Server;
+pub(crate) use self::process::{Ended, Server};
 pub(crate) use self::setup::Setup;
 
 use std::time::{Duration, Instant};

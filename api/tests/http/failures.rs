@@ -277,7 +277,7 @@ fn where_nothing_can_be_recorded_the_disk_is_named() {
             ("Content-Type", "application/json".to_owned()),
         ];
         let body = json!({ "checks": checks }).to_string();
-        let client = node.client();
+        let mut client = node.client();
         client.send("POST", BATCH, &headers, body.as_bytes())
     };
     batch(json!([check(), check()])).problem(503, "capacity");

@@ -352,7 +352,7 @@ fn pitfall_30_who_gives_up_before_a_stalled_disk_and_asks_again_gets_no_more_in(
                     last.await.expect("no panic").expect("it was taken");
                     break value(&handle, 1).await - 4_000;
                 }
-                Err(_) => tokio::time::sleep(Duration::from_millis(5)).await,
+                Err(_) => tokio::task::yield_now().await,
             }
         };
         assert!((1..=4_000).contains(&decided), "{decided} of {asked}");
