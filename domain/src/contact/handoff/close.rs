@@ -84,8 +84,9 @@ fn closed(
     )];
     let entity = key(command.space, Kind::Customer, known.customer);
     let customer = entities.get(&entity).and_then(ContactEntity::as_customer);
-    let holds = |claim: &Claim| claim.id == id && claim.is_live(now);
-    if customer.is_some_and(|customer| customer.claims.iter().any(holds)) {
+    // The hold lasts until the outcome is due, and nothing else ends it, so it is live.
+    let is_hold = |claim: &Claim| claim.id == id;
+    if customer.is_some_and(|customer| customer.claims.iter().any(is_hold)) {
         events.push((entity, Event::ClaimReleased(ClaimReleased { id, at: now })));
     }
     let notices = match suppressed(entities, command, (known, outcome), context) {

@@ -3,6 +3,7 @@
 use super::{NOON, World};
 use crate::contact::commitment::CommitmentState::{Accepted, Declined, Withdrawn};
 use crate::contact::commitment::ENDED_KEPT_MAX;
+use crate::contact::directory::OFFER_KEPT_S;
 use crate::contact::fixture::{check, end_offer, offer};
 use crate::contact::reply::{DeclareReply, Member, Reply};
 
@@ -139,6 +140,29 @@ fn an_id_is_unique_in_the_space_and_leads_to_its_customer() {
     assert!(holding(&mut world, "p").is_empty());
     let undeclared = offer("p", "b", "unheard_of").command();
     assert_eq!(world.run(&undeclared), Reply::Undeclared(Member::Type));
+}
+
+#[test]
+fn an_id_is_free_again_400_days_after_the_offers_end_or_its_making() {
+    for (until, over) in [
+        (None, NOON),
+        (Some(NOON.plus_s(-60)), NOON),
+        (Some(NOON.plus_s(60)), NOON.plus_s(60)),
+    ] {
+        let mut world = World::new();
+        let mut made = offer("p", "a", "offer");
+        made.until = until;
+        take(&mut world, &made.command());
+        let free_at = over.plus_s(OFFER_KEPT_S);
+        for (now, reply) in [
+            (free_at.plus_ms(-1), DeclareReply::TURNED_DOWN),
+            (free_at, DeclareReply::TAKEN),
+        ] {
+            world.now = now;
+            let other = world.declare(&offer("q", "a", "offer").command());
+            assert_eq!(other, reply, "{until:?}");
+        }
+    }
 }
 
 #[test]

@@ -3,14 +3,17 @@
 use proptest::prelude::*;
 
 use super::{HOUR_S, NOON, World};
+use crate::contact::Contact;
 use crate::contact::claim::{Claim, ClaimVia};
 use crate::contact::command::{Body, Command, ObserveOwner};
-use crate::contact::directory::Target;
-use crate::contact::fixture::{check, claim_on, hash, seen_over};
-use crate::contact::note::Mark;
+use crate::contact::directory::{KEPT_S, RENEWED_S, Target};
+use crate::contact::fixture::{check, claim_on, hash, release, seen_over};
+use crate::contact::note::{Mark, Noted};
 use crate::contact::policy::{Policy, Vault};
 use crate::contact::reply::Reply;
 use crate::contact::text::Text;
+use crate::ids::Id;
+use crate::machine::Machine;
 use crate::time::Timestamp;
 
 fn begins(holder: &str, at: Timestamp) -> Command {
@@ -79,6 +82,74 @@ fn an_end_of_nothing_takes_no_room_where_there_is_none() {
     world.full = true;
     assert_eq!(world.run(&ends(NOON)), Reply::Observed);
     assert!(world.entities.is_empty());
+    assert_eq!(decisions(&world), [Noted::NothingToChange]);
+}
+
+fn decisions(world: &World) -> Vec<Noted> {
+    world.notes.iter().map(|note| note.decision).collect()
+}
+
+/// §9: what is older than the source's last word is ignored, and noted. The same instant is not.
+#[test]
+fn an_end_of_the_same_instant_counts_and_an_older_one_is_noted() {
+    for (at_ms, noted, still) in [
+        (-1, Noted::NothingToChange, Some("maria")),
+        (0, Noted::Accepted, None),
+        (1, Noted::Accepted, None),
+    ] {
+        let mut world = World::new();
+        world.run(&begins("maria", NOON));
+        world.pass_s(1);
+        assert_eq!(world.run(&ends(NOON.plus_ms(at_ms))), Reply::Observed);
+        assert_eq!(decisions(&world), [Noted::Accepted, noted], "{at_ms}");
+        assert_eq!(holder(&mut world).as_deref(), still, "{at_ms}");
+    }
+}
+
+#[test]
+fn an_end_leaves_of_a_claim_all_but_its_times_and_its_epoch() {
+    let mut world = World::new();
+    world.run(&begins("maria", NOON));
+    let before = world.customer("p").claims[0].clone();
+    world.pass_s(60);
+    world.run(&ends(NOON.plus_s(30)));
+    let ended = Claim {
+        accepted_at: world.now,
+        until: world.now,
+        epoch: before.epoch + 1,
+        observed_at: NOON.plus_s(30),
+        ..before
+    };
+    assert_eq!(world.customer("p").claims, [ended]);
+}
+
+/// A name leads to its claim for 92 days, so what ends after 90 ends under a new one.
+#[test]
+fn an_end_keeps_the_name_for_90_days_and_then_hands_out_a_new_one() {
+    let mut world = World::new();
+    world.run(&begins("maria", NOON));
+    for day in 1..90 {
+        world.now = NOON.plus_s(day * 24 * HOUR_S);
+        world.run(&ends(world.now));
+    }
+    world.now = NOON.plus_s(RENEWED_S).plus_ms(-1);
+    world.run(&ends(world.now));
+    let before = world.customer("p").claims.clone();
+    assert_eq!((before.len(), before[0].named_at), (1, NOON));
+    world.now = NOON.plus_s(RENEWED_S);
+    let named_at = world.now;
+    world.run(&ends(named_at));
+    let id = Id(hash("panel ends").0);
+    let claims = &world.customer("p").claims;
+    assert_eq!(claims.len(), 2, "the old name has ended as it had");
+    assert_eq!(claims[0], before[0]);
+    assert_eq!((claims[1].id, claims[1].named_at), (id, named_at));
+    let find = Contact::look_up(&release(id, 1)).expect("a look-up");
+    let found = Reply::Found(Target::Customer(hash("p")));
+    for (passed_ms, reply) in [(-1, found), (0, Reply::NotFound)] {
+        world.now = named_at.plus_s(KEPT_S).plus_ms(passed_ms);
+        assert_eq!(world.decide(&find).reply, reply);
+    }
 }
 
 /// An ownership source may have the name of a source that declares.

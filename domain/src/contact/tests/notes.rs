@@ -4,12 +4,14 @@ use super::World;
 use super::paid::{admit, settle_admission};
 use super::privacy::{forget, hold, release_hold};
 use super::reports::{ask, end};
-use crate::contact::command::{AdmissionSettlement, Body, HoldPlace, ReleaseHold, Route};
+use crate::contact::command::{
+    AdmissionSettlement, Body, Direction, HoldPlace, ReleaseHold, Route,
+};
 use crate::contact::directory::Target;
-use crate::contact::fixture::{AGENTS, command, hash, lift, suppress};
+use crate::contact::fixture::{AGENTS, check, command, contact_made, hash, lift, suppress};
 use crate::contact::legal_hold::HoldTarget;
 use crate::contact::name::{ChannelId, PurposeId};
-use crate::contact::note::Noted;
+use crate::contact::note::{Mark, Noted};
 use crate::contact::reason::Refusal;
 use crate::contact::reply::Reply;
 use crate::ids::Id;
@@ -29,6 +31,35 @@ fn a_change_of_the_suppression_list_is_noted_with_its_purpose_and_channel() {
         let about = (note.purpose, note.channel);
         let wanted = (PurposeId::of("marketing"), ChannelId::of("voice"));
         assert_eq!(about, (Some(wanted.0), Some(wanted.1)));
+    }
+}
+
+#[test]
+fn a_declared_contact_is_noted_with_its_purpose_channel_and_direction() {
+    let mut world = World::new();
+    let allowed = world.check(check().to("p")).decision_id;
+    let mut nobodys = contact_made("p", "service", None);
+    if let Body::DeclareContactMade(declare) = &mut nobodys.body {
+        declare.customer = None;
+    }
+    for (declared, mark) in [
+        (
+            contact_made("p", "service", Some(allowed)),
+            Some(Mark::ContactMade),
+        ),
+        (
+            contact_made("p", "service", None),
+            Some(Mark::ContactDeclared),
+        ),
+        (nobodys, None),
+    ] {
+        let id = world.declare(&declared).decision_id;
+        let note = world.notes.last().expect("it is noted");
+        assert_eq!((note.decision, note.decision_id), (Noted::Accepted, id));
+        assert_eq!(note.purpose, Some(PurposeId::of("service")));
+        assert_eq!(note.channel, Some(ChannelId::of("whatsapp")));
+        assert_eq!(note.direction, Some(Direction::Outbound));
+        assert_eq!(note.mark, mark);
     }
 }
 

@@ -4,6 +4,7 @@ use super::World;
 use crate::contact::command::{Advise, Body, Command, Route};
 use crate::contact::directory::Target;
 use crate::contact::fixture::{AGENTS, check, command, hash, promise};
+use crate::contact::note::{Fact, Noted};
 use crate::contact::promise::{OPEN_MAX, PromiseState};
 use crate::contact::reason::Refusal;
 use crate::contact::reply::{DeclareReply, Reply};
@@ -72,6 +73,9 @@ fn one_promise_too_many_is_refused_and_a_known_one_still_moves() {
     }
     let more = promise("p", "more", None, OPEN);
     assert_eq!(world.run(&more), Reply::Refused(Refusal::TargetFull));
+    let note = world.notes.last().expect("a refusal is noted");
+    assert_eq!(note.decision, Noted::Refused(Refusal::TargetFull));
+    assert_eq!(note.facts[..], [(Fact::Limit, 32)]);
     told(&mut world, &promise("p", "3", due(60), OPEN));
     assert_eq!(shown(&mut world).first().map(String::as_str), Some("3"));
     told(&mut world, &promise("p", "3", None, PromiseState::Kept));

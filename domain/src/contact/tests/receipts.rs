@@ -268,6 +268,23 @@ fn a_source_with_too_many_keys_still_repeats_and_settles() {
 }
 
 #[test]
+fn at_that_bound_a_handoffs_outcome_goes_on_and_no_other_word_of_it() {
+    let mut world = World::new();
+    world.run(&hand_over("p", "h", "desk").command());
+    world.part_full = true;
+    for refused in [
+        hand_over("q", "other", "desk").command(),
+        accept(Route::HandoffAccept, "h"),
+        accept(Route::Declare, "h"),
+    ] {
+        let refused = refused.keyed("new", "request");
+        assert_eq!(world.run(&refused), Reply::TooManyKeys);
+    }
+    let outcome = close(Route::HandoffOutcome, "h", Some("resolved")).keyed("end", "request");
+    assert!(matches!(world.run(&outcome), Reply::Handoff(_)));
+}
+
+#[test]
 fn pitfall_14_a_receipt_lasts_24_hours_and_a_checks_ten_minutes() {
     let asked = check().to("p").purpose("retention").command();
     for (command, kept_s) in [(reserve("k"), 24 * HOUR_S), (asked, 600)] {
