@@ -251,6 +251,7 @@ pub(crate) fn listen_options(config: &Config, address: SocketAddr) -> ListenOpti
         connections_per_worker_max: size(config.server.connections_per_worker_max),
         keep_alive_s: config.server.keep_alive_s,
         head_read_ms_max: config.deadlines.head_read_ms_max,
+        answer_stalled_ms_max: config.deadlines.answer_stalled_ms_max,
         shutdown_s_max: config.server.drain_s,
         access_log: config.telemetry.access_log == "on",
         ..ListenOptions::default()

@@ -37,7 +37,14 @@ pub fn started(request: &HttpRequest) -> Stopwatch {
 /// # Errors
 /// 401 when nobody known does.
 pub fn caller(request: &HttpRequest, directory: &Directory) -> Result<Caller, Failure> {
-    let header = request.headers().get(AUTHORIZATION);
+    let mut sent = request.headers().get_all(AUTHORIZATION);
+    let header = sent.next();
+    if sent.next().is_some() {
+        return Err(Failure::new(
+            Code::Unauthenticated,
+            "the `Authorization` header must be sent once; which of several is meant is not guessed",
+        ));
+    }
     let Some(bearer) = header.and_then(|value| bearer(value.as_bytes())) else {
         return Err(Failure::new(
             Code::Unauthenticated,

@@ -75,6 +75,8 @@ pub struct ListenOptions {
     pub head_read_ms_max: u64,
     /// How long a closing connection may take, in milliseconds.
     pub disconnect_ms_max: u64,
+    /// How long a client may take nothing of an answer that waits for it, in milliseconds.
+    pub answer_stalled_ms_max: u64,
     /// How long requests under way may take once the server stops, in seconds.
     pub shutdown_s_max: u64,
     /// Whether a line at `info` tells of every request.
@@ -93,6 +95,7 @@ impl Default for ListenOptions {
             keep_alive_s: 130,
             head_read_ms_max: 5_000,
             disconnect_ms_max: 1_000,
+            answer_stalled_ms_max: 60_000,
             shutdown_s_max: 10,
             access_log: false,
             tls: None,

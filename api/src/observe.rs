@@ -13,6 +13,7 @@ use actix_web::{Error, HttpMessage};
 use interlock_wire::problem::Code;
 
 use crate::metrics;
+use crate::pace;
 use crate::problem::Failure;
 use crate::request_id::{HEADER, RequestId};
 use crate::stopwatch::Stopwatch;
@@ -25,6 +26,7 @@ pub(crate) async fn observe<B: MessageBody + 'static>(
     access_log: bool,
 ) -> Result<ServiceResponse<BoxBody>, Error> {
     let started = Stopwatch::start();
+    let turn = pace::turn(&request).await;
     let id = RequestId::of(request.headers().get(HEADER));
     request.extensions_mut().insert(started);
     let mut response = as_problem(next.call(request).await?, &id);
@@ -37,7 +39,8 @@ pub(crate) async fn observe<B: MessageBody + 'static>(
     let took = started.elapsed();
     metrics::answered(route, status, took);
     write_line(&id, route, status, took, access_log);
-    Ok(response)
+    drop(turn);
+    Ok(response.map_body(|_, body| pace::in_pieces(body)))
 }
 
 /// The request's line in the log: one, at the level of what came of it.

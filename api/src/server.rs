@@ -1,15 +1,13 @@
-//! The HTTP server: which route is whose, and how it listens.
+//! The HTTP server: which route is whose.
 //!
-//! Here: the table of routes and the bounds on connections. Not here: any handler.
+//! Here: the table of routes. Not here: any handler, and how it listens (`listen`).
 
 use std::io;
 use std::net::SocketAddr;
-use std::time::Duration;
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse};
-use actix_web::http::KeepAlive;
-use actix_web::{App, Error, HttpRequest, HttpResponse, HttpServer, middleware, rt, web};
+use actix_web::{App, Error, HttpRequest, HttpResponse, middleware, rt, web};
 use interlock_wire::problem::Code;
 
 use crate::analysis::runs;
@@ -25,7 +23,7 @@ use crate::observe::observe;
 use crate::problem::Failure;
 use crate::rate::Rates;
 use crate::state::AppState;
-use crate::{config as documents, health, keys, metrics, openapi, profile, secure, test_clock};
+use crate::{config as documents, health, keys, listen, metrics, openapi, profile, test_clock};
 
 /// The route of a server started with a test clock; it is in no document.
 const TEST_CLOCK: &str = "/test/clock";
@@ -49,6 +47,7 @@ where
     let shared = Shared {
         bodies: web::Data::from(BodyBudget::new(state.limits.bodies_bytes_max)),
         lines: web::Data::new(Lines::new(&state.limits)),
+        page: web::Data::new(metrics::Page::new()),
         rates: web::Data::new(Rates::new(&state.limits)),
         state: web::Data::new(state),
         access_log: options.access_log,
@@ -56,33 +55,14 @@ where
     // It waits until the node is ready, and ends with the system that runs the server.
     drop(rt::spawn(runs::resume(shared.state.clone())));
     let app = move || app(&shared);
-    if let Some(tls) = &options.tls {
-        return secure::server(app, options, tls);
-    }
-    let mut server = HttpServer::new(app)
-        .workers(options.workers)
-        .backlog(options.backlog)
-        .max_connections(options.connections_per_worker_max)
-        .keep_alive(KeepAlive::Timeout(Duration::from_secs(
-            options.keep_alive_s,
-        )))
-        .client_request_timeout(Duration::from_millis(options.head_read_ms_max))
-        .client_disconnect_timeout(Duration::from_millis(options.disconnect_ms_max))
-        .shutdown_timeout(options.shutdown_s_max)
-        // A client that has gone gets nothing decided any more.
-        .h1_allow_half_closed(false)
-        .disable_signals();
-    for address in &options.addresses {
-        server = server.bind(address)?;
-    }
-    let bound = server.addrs();
-    Ok((server.run(), bound))
+    listen::server(app, options)
 }
 
 /// What the routes of all workers share.
 struct Shared<D> {
     bodies: web::Data<BodyBudget>,
     lines: web::Data<Lines>,
+    page: web::Data<metrics::Page>,
     rates: web::Data<Rates>,
     state: web::Data<AppState<D>>,
     access_log: bool,
@@ -93,6 +73,7 @@ impl<D> Clone for Shared<D> {
         Self {
             bodies: self.bodies.clone(),
             lines: self.lines.clone(),
+            page: self.page.clone(),
             rates: self.rates.clone(),
             state: self.state.clone(),
             access_log: self.access_log,
@@ -119,6 +100,7 @@ where
     App::new()
         .app_data(shared.bodies.clone())
         .app_data(shared.lines.clone())
+        .app_data(shared.page.clone())
         .app_data(shared.rates.clone())
         .configure(|config| routes(config, &shared.state))
         .default_service(web::to(not_found))

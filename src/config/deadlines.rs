@@ -16,5 +16,8 @@ section! {
         head_read_ms_max: u64 = integer(5_000, 100, 120_000),
         /// Milliseconds in which its body must have arrived.
         body_read_ms_max: u64 = integer(5_000, 100, 120_000),
+        /// Milliseconds for which a client may take nothing of an answer that waits for it; then its
+        /// connection is closed.
+        answer_stalled_ms_max: u64 = integer(60_000, 1_000, 3_600_000),
     }
 }

@@ -40,6 +40,7 @@ mod signing;
 mod sync_proof;
 mod tls;
 mod unheard;
+mod unread;
 mod vault;
 mod verbs;
 mod who;

@@ -16,6 +16,7 @@ use crate::body_budget::{BodyBudget, Share};
 use crate::directory::Caller;
 use crate::limits::ApiLimits;
 use crate::lines::{Lines, Place};
+use crate::pace;
 use crate::problem::Failure;
 
 /// A request's body; counts against the bound on all bodies while it lives.
@@ -54,7 +55,7 @@ pub async fn body(
         None => BodyBudget::new(usize::MAX).share(),
     };
     let read_max = Duration::from_millis(limits.body_read_ms_max);
-    let arriving = arriving(payload, bytes_max, limits, &mut share);
+    let arriving = arriving(request, payload, bytes_max, limits, &mut share);
     let bytes = tokio::time::timeout(read_max, arriving)
         .await
         .map_err(|_| {
@@ -106,6 +107,7 @@ pub async fn batch(
 
 /// The body as it comes in.
 async fn arriving(
+    request: &HttpRequest,
     mut payload: web::Payload,
     bytes_max: usize,
     limits: &ApiLimits,
@@ -121,6 +123,7 @@ async fn arriving(
             return Err(no_room(limits));
         }
         held.extend_from_slice(&chunk);
+        pace::taken(request, chunk.len(), announced(request).is_some());
     }
     Ok(held.freeze())
 }

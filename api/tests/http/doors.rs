@@ -130,6 +130,31 @@ fn without_a_key_that_is_known_every_operation_is_401() {
     }
 }
 
+/// Which of two is meant is nobody's to guess: a balancer may have looked at the other one.
+#[test]
+fn two_keys_in_one_request_open_nothing() {
+    let node = start();
+    let known = bearer(EVERY);
+    for operation in keyed() {
+        for other in [&*known, &bearer(BARE), "Bearer x", ""] {
+            for pair in [[&*known, other], [other, &*known]] {
+                let headers = pair.map(|value| ("Authorization", value.to_owned()));
+                let (method, path) = &operation;
+                let place = path.split('/').map(|part| match part.starts_with('{') {
+                    true => place(part),
+                    false => part.to_owned(),
+                });
+                let place = place.collect::<Vec<_>>().join("/");
+                let body: &[u8] = if method == "POST" { b"{}" } else { b"" };
+                let answer = node.client().send(method, &place, &headers, body);
+                let problem = answer.problem(401, "unauthenticated");
+                let detail = problem["detail"].as_str().expect("a sentence");
+                assert!(detail.contains("sent once"), "{operation:?}: {detail}");
+            }
+        }
+    }
+}
+
 /// An answer never gives a key's secret part back.
 fn says_nothing_secret(answer: &Answered, key: &str) {
     let text = String::from_utf8_lossy(&answer.body);
