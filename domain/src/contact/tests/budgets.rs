@@ -1,13 +1,16 @@
 //! Contact budgets (§6) and `contact.made` (§17).
 
 use super::{ALLOWED, HOUR_S, NOON, World, budget_of, decided, deferred, denied};
-use crate::contact::command::Check;
+use crate::contact::command::{Advise, Body, Check, Route};
 use crate::contact::customer::{ContactState, TOKENS_KEPT};
-use crate::contact::fixture::{CONFORMANCE, check, claim_on, contact_made, hash, suppress, vault};
+use crate::contact::directory::Target;
+use crate::contact::fixture::{
+    AGENTS, CONFORMANCE, check, claim_on, command, contact_made, hash, suppress, vault,
+};
 use crate::contact::note::Noted;
 use crate::contact::policy::Policy;
 use crate::contact::reason::{Reason, Verdict};
-use crate::contact::reply::{BudgetView, CheckReply};
+use crate::contact::reply::{BudgetView, CheckReply, Reply};
 use crate::contact::window::Window;
 use crate::ids::Id;
 use crate::time::Timestamp;
@@ -254,11 +257,34 @@ fn budgets_are_shown_only_with_a_subject_and_inbound_leaves_them_alone() {
     assert_eq!(shown, [4, 3, 1], "collection, marketing, retention");
 }
 
+/// The advice block has every budget as a whole, whatever part of it an intent may take (§13).
+#[test]
+fn advice_shows_each_budget_as_a_whole() {
+    let mut world = World::new();
+    world.declare(&contact_made("p", "collection", None));
+    let mut remaining = |customer| {
+        let advise = Body::Advise(Advise {
+            target: Target::Customer(hash(customer)),
+        });
+        let Reply::Advice(advice) = world.run(&command(AGENTS, Route::Context, advise)) else {
+            panic!("advice");
+        };
+        let budgets = advice.budgets.iter().map(|view| view.remaining);
+        budgets.collect::<Vec<u32>>()
+    };
+    assert_eq!(
+        remaining("q"),
+        [4, 3, 1],
+        "collection, marketing, retention"
+    );
+    assert_eq!(remaining("p"), [3, 3, 1]);
+}
+
 #[test]
 fn a_contact_without_a_subject_is_recorded_and_counts_nowhere() {
     let mut world = World::new();
     let mut made = contact_made("p", "retention", None);
-    if let crate::contact::command::Body::DeclareContactMade(declare) = &mut made.body {
+    if let Body::DeclareContactMade(declare) = &mut made.body {
         declare.customer = None;
     }
     assert!(world.declare(&made).decision_id.is_some());
@@ -270,7 +296,7 @@ fn a_contact_without_a_subject_is_recorded_and_counts_nowhere() {
 fn k3_a_token_named_twice_is_recorded_twice_and_counted_as_reused() {
     let mut world = World::new();
     let mut made = contact_made("p", "service", Some(Id([9; 16])));
-    if let crate::contact::command::Body::DeclareContactMade(declare) = &mut made.body {
+    if let Body::DeclareContactMade(declare) = &mut made.body {
         declare.jti = Some(Id([9; 16]));
     }
     assert!(world.declare(&made).accepted);
@@ -286,7 +312,7 @@ fn named_tokens_are_bounded() {
     let mut world = World::new();
     for token in 0..40_u8 {
         let mut made = contact_made("p", "service", None);
-        if let crate::contact::command::Body::DeclareContactMade(declare) = &mut made.body {
+        if let Body::DeclareContactMade(declare) = &mut made.body {
             declare.jti = Some(Id([token; 16]));
         }
         world.declare(&made);

@@ -1,11 +1,12 @@
 //! Commitments (§11), acceptance rows M1 to M3.
 
 use super::{NOON, World};
-use crate::contact::commitment::CommitmentState::{Accepted, Declined, Withdrawn};
-use crate::contact::commitment::ENDED_KEPT_MAX;
+use crate::contact::commitment::CommitmentState::{Accepted, Declined, Made, Withdrawn};
+use crate::contact::commitment::{Commitment, ENDED_KEPT_MAX};
 use crate::contact::directory::OFFER_KEPT_S;
 use crate::contact::fixture::{check, end_offer, offer};
 use crate::contact::reply::{DeclareReply, Member, Reply};
+use crate::time::Timestamp;
 
 /// What holds for a customer, in the order it was offered.
 fn holding(world: &mut World, customer: &str) -> Vec<String> {
@@ -90,6 +91,34 @@ fn m2_a_declined_or_withdrawn_one_holds_no_more_and_an_accepted_one_does() {
         holding(&mut world, "p").is_empty(),
         "what is over stays over"
     );
+}
+
+/// What was offered and holds is forgotten 90 days after its own end; what holds no more, and an end
+/// of which the offer never came, 90 days after the word that ended it.
+#[test]
+fn an_offer_is_forgotten_90_days_after_its_end() {
+    let kept = |from: Timestamp| Some(from.plus_s(90 * 86_400));
+    let turned = NOON.plus_s(5);
+    let end = NOON.plus_s(3_600);
+    for (kind, state, until, forgotten) in [
+        ("offer", Made, Some(end), kept(end)),
+        ("offer", Accepted, Some(end), kept(end)),
+        ("offer", Made, None, None),
+        ("offer", Withdrawn, Some(end), kept(turned)),
+        ("offer", Declined, None, kept(turned)),
+        ("", Accepted, None, kept(turned)),
+        ("", Made, Some(end), kept(turned)),
+    ] {
+        let commitment = Commitment {
+            id: "a".into(),
+            kind: kind.into(),
+            score: None,
+            until,
+            state,
+            turned_at: turned,
+        };
+        assert_eq!(commitment.forgotten_at(), forgotten, "{commitment:?}");
+    }
 }
 
 #[test]
