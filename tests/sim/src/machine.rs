@@ -169,11 +169,12 @@ pub trait Model<M: Machine>: Sized {
         latest: Timestamp,
     ) -> Result<(), Violation>;
 
-    /// Nothing is on its way: every command was answered or never will be.
+    /// Nothing is on its way: every command was answered or never will be, and no decision or sweep so
+    /// far was later than `latest`.
     ///
     /// # Errors
     /// When the memory is not what the model has.
-    fn quiet(&mut self, memory: &Memory<M::Entity>) -> Result<(), Violation>;
+    fn quiet(&mut self, memory: &Memory<M::Entity>, latest: Timestamp) -> Result<(), Violation>;
 
     /// How often each case that the model tells apart was seen.
     fn seen(&self) -> BTreeMap<&'static str, u64> {

@@ -39,7 +39,7 @@ const SNAPSHOTS: &str =
     "one of the two faults of snapshots that tests/snapshots.rs has step by step";
 
 /// See the module.
-pub const KEPT: [Kept; 5] = [
+pub const KEPT: [Kept; 6] = [
     Kept {
         machine: "counters",
         seed: 11,
@@ -76,5 +76,12 @@ pub const KEPT: [Kept; 5] = [
         shards: 2,
         found: "the model: a claim that was over for long ended once more, when the end of its source \
                 came under another id",
+    },
+    Kept {
+        machine: "contact",
+        seed: 430_940_812,
+        steps: 18_000,
+        shards: 3,
+        found: "the model: a sweep after the last answer was judged by the time of that answer",
     },
 ];

@@ -228,7 +228,12 @@ impl Model<Contact> for ContactModel {
         Ok(())
     }
 
-    fn quiet(&mut self, memory: &Memory<ContactEntity>) -> Result<(), Violation> {
+    fn quiet(
+        &mut self,
+        memory: &Memory<ContactEntity>,
+        latest: Timestamp,
+    ) -> Result<(), Violation> {
+        self.latest = latest;
         let lost = self.asked.values().filter(|asked| !asked.answered).count();
         let fresh = self.lines.range(self.settled + 1..);
         let changes = |line: &&Line| !line.claimed && !line.events.is_empty();

@@ -173,7 +173,7 @@ impl<M: Alike> Model<M> for CountersModel {
         violated("model", format!("{answer:?} to {asked:?}"))
     }
 
-    fn quiet(&mut self, memory: &Memory<Entity>) -> Result<(), Violation> {
+    fn quiet(&mut self, memory: &Memory<Entity>, _: Timestamp) -> Result<(), Violation> {
         for place in &self.clients.places {
             for pair in &place.pairs {
                 let expected = *self.pairs[&(place.space, pair.number)].last();

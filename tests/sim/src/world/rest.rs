@@ -52,7 +52,7 @@ impl<M: SimMachine> World<M> {
         let memory = self.live_memory()?;
         life::same("the live memory", &memory, &self.journal.memory())?;
         self.counts_agree(&memory)?;
-        self.model.quiet(&memory)?;
+        self.model.quiet(&memory, self.clocks.latest())?;
         self.rebuilt_agrees(&self.disk)?;
         if !self.habits.truncates() {
             let whole = Tap::without_snapshots(Arc::new(self.disk.clone()));
