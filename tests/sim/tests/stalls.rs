@@ -248,10 +248,27 @@ async fn fill(
     }
 }
 
+/// Asks until there are credits, as there are once the disk works again.
+async fn taken(
+    handle: &NodeHandle<Counters>,
+    asked: impl Fn() -> Submission<Counters>,
+) -> Vec<Answer<Reply>> {
+    for _ in 0..100_000_000 {
+        if let Ok(answers) = handle.submit(asked()).await {
+            return answers;
+        }
+        tokio::task::yield_now().await;
+    }
+    panic!("there are no credits though the disk works");
+}
+
 async fn value(handle: &NodeHandle<Counters>, space: u8) -> i64 {
-    let mut asked = submission(space, 1, 1);
-    asked.commands = vec![command(SpaceId([space; 16]), 0, Act::Read)];
-    let answers = handle.submit(asked).await.expect("there are credits again");
+    let read = || {
+        let mut asked = submission(space, 1, 1);
+        asked.commands = vec![command(SpaceId([space; 16]), 0, Act::Read)];
+        asked
+    };
+    let answers = taken(handle, read).await;
     match &answers[..] {
         [Answer::Decided(Reply::Seen(values))] => values[0],
         other => panic!("{other:?}"),
@@ -346,15 +363,8 @@ fn pitfall_30_who_gives_up_before_a_stalled_disk_and_asks_again_gets_no_more_in(
         assert!(asked >= 4_000, "{asked}");
         log.stall(false);
         // Everything decided was inside at once.
-        let decided = loop {
-            match ask(&handle, submission(1, 4_000, 10)).await {
-                Ok(last) => {
-                    last.await.expect("no panic").expect("it was taken");
-                    break value(&handle, 1).await - 4_000;
-                }
-                Err(_) => tokio::task::yield_now().await,
-            }
-        };
+        taken(&handle, || submission(1, 4_000, 10)).await;
+        let decided = value(&handle, 1).await - 4_000;
         assert!((1..=4_000).contains(&decided), "{decided} of {asked}");
         node.stop(Duration::from_secs(10)).await;
     });

@@ -36,7 +36,7 @@ fn a_planted_fault_shrinks_and_replays() {
         let trace = shrink::<Planted>(&options, choices, &failure, &mut || true);
         let length = trace.choices.len();
         assert!(
-            length <= 20,
+            length <= 40,
             "{length} steps of seed {}: {trace}",
             options.seed
         );
