@@ -82,10 +82,15 @@ pub(super) enum Change {
         key: EntityKey,
         event: Box<Event>,
     },
+    /// This, if what it is about is still there.
+    Perhaps(Box<Self>),
 }
 
 /// Is an event of a record this change?
 pub(super) fn fits(moment: &Moment<'_>, change: &Change, event: &(EntityKey, Event)) -> bool {
+    if let Change::Perhaps(change) = change {
+        return fits(moment, change, event);
+    }
     let (at, event) = event;
     change.key() == *at
         && (fits_effect(moment, change, event)
@@ -208,7 +213,7 @@ fn fits_customer(moment: &Moment<'_>, change: &Change, event: &Event) -> bool {
 }
 
 impl Change {
-    const fn key(&self) -> EntityKey {
+    fn key(&self) -> EntityKey {
         match self {
             Self::Reserved { key, .. }
             | Self::Settled { key, .. }
@@ -222,6 +227,7 @@ impl Change {
             | Self::HeldFor { key, .. }
             | Self::Ended { key, .. }
             | Self::Exactly { key, .. } => *key,
+            Self::Perhaps(change) => change.key(),
         }
     }
 }

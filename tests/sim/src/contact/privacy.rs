@@ -142,17 +142,13 @@ fn handoff_held(moment: &Moment<'_>, hold: Id, placed: bool) -> Event {
     Event::HandoffHeld(HandoffHeld { hold, placed, at })
 }
 
-/// What may be gone is kept, or is gone: one outcome with it, one without.
-fn with_and_without(changes: Vec<Change>, handoffs: Vec<(bool, Change)>) -> [Vec<Change>; 2] {
-    let mut without = changes.clone();
-    let mut with = changes;
-    for (gone, change) in handoffs {
-        if !gone {
-            without.push(change.clone());
-        }
-        with.push(change);
-    }
-    [with, without]
+/// Of what may be gone each may be there still: shards sweep when they come to it.
+fn with_handoffs(mut changes: Vec<Change>, handoffs: Vec<(bool, Change)>) -> Vec<Change> {
+    changes.extend(handoffs.into_iter().map(|(gone, change)| match gone {
+        true => Change::Perhaps(Box::new(change)),
+        false => change,
+    }));
+    changes
 }
 
 pub(super) fn place(moment: &Moment<'_>, body: &PlaceHold) -> Due {
@@ -174,16 +170,11 @@ pub(super) fn place(moment: &Moment<'_>, body: &PlaceHold) -> Due {
         handoff.is_some_and(|handoff| is_of(handoff, body.target))
     });
     let handoffs = kept(moment, &named, handoff_held(moment, body.new_id, true));
-    held(hold, with_and_without(changes, handoffs))
+    held(hold, with_handoffs(changes, handoffs))
 }
 
-fn held(hold: LegalHold, changes: [Vec<Change>; 2]) -> Due {
-    let outcome = |changes| Outcome {
-        reply: Reply::Hold(Box::new(hold)),
-        noted: Noted::Accepted,
-        changes,
-    };
-    Due::OneOf(changes.into_iter().map(outcome).collect())
+fn held(hold: LegalHold, changes: Vec<Change>) -> Due {
+    Due::Plain(Reply::Hold(Box::new(hold)), Noted::Accepted, changes)
 }
 
 pub(super) fn release(moment: &Moment<'_>, body: &ReleaseHold) -> Due {
@@ -224,7 +215,7 @@ pub(super) fn release(moment: &Moment<'_>, body: &ReleaseHold) -> Due {
         handoff.is_some_and(|handoff| handoff.holds.contains(&body.hold))
     });
     let handoffs = kept(moment, &named, handoff_held(moment, body.hold, false));
-    held(hold, with_and_without(changes, handoffs))
+    held(hold, with_handoffs(changes, handoffs))
 }
 
 /// Offers and handoffs of a customer before a record that an erasure does not name, and whether each
@@ -306,15 +297,13 @@ pub(super) fn forget(moment: &Moment<'_>, body: &ForgetCustomer) -> Due {
     if !counts.contains(&usize::try_from(erased.handoffs).unwrap_or(usize::MAX)) {
         return Due::OneOf(Vec::new());
     }
-    for changes in with_and_without(changes, handoffs) {
-        // Of somebody unknown there is nothing to change.
-        if erased.taken().iter().all(|(_, count)| *count == 0) {
-            all.push(erasure(&reply, changes.clone()));
-        }
-        let mut changes = changes;
-        changes.push(gone.clone());
-        all.push(erasure(&reply, changes));
+    let mut changes = with_handoffs(changes, handoffs);
+    // Of somebody unknown there is nothing to change.
+    if erased.taken().iter().all(|(_, count)| *count == 0) {
+        all.push(erasure(&reply, changes.clone()));
     }
+    changes.push(gone);
+    all.push(erasure(&reply, changes));
     Due::OneOf(all)
 }
 
