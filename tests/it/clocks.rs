@@ -200,7 +200,8 @@ fn reserve(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> Reserved {
 /// Pitfall 17.
 #[test]
 fn a_server_that_stands_still_grants_nothing_twice() {
-    let seconds = count("INTERLOCK_STOP_S", 4) as u64;
+    // Longer than the longest wait for the disk, which a stop is not.
+    let seconds = count("INTERLOCK_STOP_S", 31) as u64;
     let server = Setup::new().seed(SEED).shards(2).start();
     let claim = |holder: &str| json!({"kind": "owner", "holder": holder, "lease_s": 3, "subject": subject()});
     let (next, stop) = (AtomicU64::new(0), AtomicBool::new(false));

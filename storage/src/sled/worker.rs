@@ -14,6 +14,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+/// Parts in which the longest wait is waited for.
+const WAIT_PARTS: u32 = 10;
+
 type Outcome = Result<(), String>;
 type Step = Box<dyn FnOnce() -> Outcome + Send>;
 /// A step and where its outcome is waited for.
@@ -55,18 +58,21 @@ impl Worker {
         if steps.send((step, answer)).is_err() {
             return gone();
         }
-        match answered.recv_timeout(most) {
-            Ok(outcome) => outcome,
-            Err(RecvTimeoutError::Disconnected) => gone(),
-            Err(RecvTimeoutError::Timeout) => {
-                self.steps = None;
-                self.thread = None;
-                Err(format!(
-                    "no answer from the disk or from sled in {} ms",
-                    most.as_millis()
-                ))
+        // A process that was stopped and goes on finds one part over, however long it stood: the
+        // thread that writes stood still as well.
+        for _ in 0..WAIT_PARTS {
+            match answered.recv_timeout(most / WAIT_PARTS) {
+                Ok(outcome) => return outcome,
+                Err(RecvTimeoutError::Disconnected) => return gone(),
+                Err(RecvTimeoutError::Timeout) => {}
             }
         }
+        self.steps = None;
+        self.thread = None;
+        Err(format!(
+            "no answer from the disk or from sled in {} ms",
+            most.as_millis()
+        ))
     }
 }
 
