@@ -86,17 +86,6 @@ fn first_status(stream: &mut TcpStream) -> u16 {
     }
 }
 
-/// Resident memory of the server, in bytes: `VmRSS` is what it has now, `VmHWM` the most it ever had.
-fn resident(server: &Server, which: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()));
-    let status = status.expect("the server runs");
-    let line = status.lines().find_map(|line| line.strip_prefix(which));
-    let kib: u64 = line
-        .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .expect("a number");
-    kib * 1_024
-}
-
 /// Says at its end that the harm is over.
 struct Told<'a>(&'a AtomicBool);
 
@@ -110,7 +99,7 @@ impl Drop for Told<'_> {
 /// its checks took and what memory became. Memory may grow by what the settings allow and by `bytes`,
 /// the most that the harm's connections take. The harm is told how many answers the client has had.
 fn beside(what: &str, server: &Server, bytes: u64, harm: impl FnOnce(&AtomicUsize)) {
-    let (before, stop) = (resident(server, "VmRSS:"), AtomicBool::new(false));
+    let (before, stop) = (server.resident("VmRSS:"), AtomicBool::new(false));
     let asked = AtomicUsize::new(0);
     let mut took = std::thread::scope(|scope| {
         let client = scope.spawn(|| {
@@ -137,7 +126,7 @@ fn beside(what: &str, server: &Server, bytes: u64, harm: impl FnOnce(&AtomicUsiz
         client.join().expect("the client beside")
     });
     took.sort_unstable();
-    let after = resident(server, "VmHWM:");
+    let after = server.resident("VmHWM:");
     let growth_max = SETTINGS_BYTES + STORAGE_BYTES + bytes;
     println!(
         "{what}: {} checks beside it, p50 {:?}, p99 {:?}; {} MiB resident before, {} at most, {} \

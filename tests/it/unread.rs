@@ -44,17 +44,6 @@ fn connect(server: &Server) -> TcpStream {
     stream
 }
 
-/// A figure of the server's memory in bytes: `VmRSS` is what it has now, `VmHWM` the most it ever had.
-fn resident(server: &Server, which: &str) -> u64 {
-    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()));
-    let status = status.expect("the server runs");
-    let line = status.lines().find_map(|line| line.strip_prefix(which));
-    let kib: u64 = line
-        .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
-        .expect("a number");
-    kib * 1_024
-}
-
 /// One that sends the same request again and again and reads nothing.
 struct Deaf {
     stream: TcpStream,
@@ -168,7 +157,7 @@ fn who_pipelines_and_never_reads_takes_a_bounded_part_and_stops_nobody() {
         (unchanged, 20_000, "304 Not Modified"),
         (get("/", ""), 20_000, "404 Not Found"),
     ];
-    let before = resident(&server, "VmRSS:");
+    let before = server.resident("VmRSS:");
     let allowed = before + OTHER_BYTES + CONNECTIONS as u64 * CONNECTION_BYTES;
     beside(&server, |answers| {
         goes_on(answers);
@@ -181,7 +170,7 @@ fn who_pipelines_and_never_reads_takes_a_bounded_part_and_stops_nobody() {
                 goes_on(answers);
                 deaf.iter_mut().for_each(|it| it.send(&all));
             }
-            let most = resident(&server, "VmHWM:");
+            let most = server.resident("VmHWM:");
             println!(
                 "{status} to {} bytes: {} MiB resident before, {} at most, {} allowed",
                 request.len(),

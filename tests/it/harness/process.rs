@@ -85,6 +85,17 @@ impl Server {
         self.child.id()
     }
 
+    /// Resident memory in bytes: `VmRSS:` is what it has now, `VmHWM:` the most it ever had.
+    pub(crate) fn resident(&self, which: &str) -> u64 {
+        let status = std::fs::read_to_string(format!("/proc/{}/status", self.pid()));
+        let status = status.expect("the server runs");
+        let line = status.lines().find_map(|line| line.strip_prefix(which));
+        let kib: u64 = line
+            .and_then(|rest| rest.split_whitespace().next()?.parse().ok())
+            .expect("a number");
+        kib * 1_024
+    }
+
     /// How it was started, to start another like it.
     pub(crate) fn setup(&self) -> Setup {
         self.setup.clone()
