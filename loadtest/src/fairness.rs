@@ -11,8 +11,8 @@ use clap::Args;
 use serde::Serialize;
 
 use crate::options::{Common, Plan, measured};
-use crate::report::Report;
 use crate::run;
+use crate::table::Report;
 
 /// Options of the scenario.
 #[derive(Debug, Clone, Args)]

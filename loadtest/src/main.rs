@@ -19,9 +19,11 @@ mod http;
 mod options;
 mod paid;
 mod random;
+#[allow(dead_code, reason = "filled in by the scenarios, one after the other")]
 mod report;
 mod run;
 mod scan;
+mod table;
 mod tally;
 mod template;
 
@@ -30,14 +32,14 @@ use std::process::ExitCode;
 use clap::Parser as _;
 
 use crate::options::{Options, Scenario};
-use crate::report::Report;
+use crate::table::Report;
 
 fn main() -> ExitCode {
     match drive(&Options::parse()) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("interlock-loadtest: {error}");
+            eprintln!("interlock-load: {error}");
             ExitCode::from(2)
         }
     }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use crate::connection::{self, Clock, Live};
 use crate::options::Plan;
-use crate::report::Report;
+use crate::table::Report;
 use crate::tally::Tally;
 
 /// Time for all threads to be there before the load starts.

@@ -168,7 +168,7 @@ impl Request {
 fn head(path: &str, host: &str, key: &str, length: usize) -> String {
     format!(
         "POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n\
-         Accept: application/json\r\nUser-Agent: interlock-loadtest\r\n\
+         Accept: application/json\r\nUser-Agent: interlock-load\r\n\
          Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
     )
 }

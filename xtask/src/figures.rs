@@ -85,9 +85,9 @@ pub(crate) fn run(options: &Options) -> Outcome {
         "--quiet",
         "--release",
         "-p",
-        "interlock-loadtest",
+        "interlock-load",
     ]))?;
-    let harness = shell::build_folder()?.join("release/interlock-loadtest");
+    let harness = shell::build_folder()?.join("release/interlock-load");
     let mut runs: BTreeMap<(u32, usize), Vec<Run>> = BTreeMap::new();
     for round in 1..=options.runs {
         for &shards in &options.shards {

@@ -61,7 +61,7 @@ const RULES: [Rule; 8] = [
         may_not_reach: &[],
     },
     Rule {
-        package: "interlock-loadtest",
+        package: "interlock-load",
         may_use: &[],
         may_not_reach: &[],
     },
