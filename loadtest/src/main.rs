@@ -16,8 +16,10 @@ mod answer;
 mod connection;
 mod fairness;
 mod http;
+mod interrupt;
 mod options;
 mod paid;
+mod peer;
 mod random;
 #[allow(dead_code, reason = "filled in by the scenarios, one after the other")]
 mod report;
@@ -71,6 +73,16 @@ fn drive(options: &Options) -> Result<bool, String> {
             println!("{text}");
             Ok(())
         });
+    }
+    if let Scenario::Peer { peer } = &options.scenario {
+        let document = peer::run(peer, |line| eprintln!("{line}"))?;
+        if peer.common.json {
+            let json = serde_json::to_string(&document).map_err(|error| error.to_string())?;
+            println!("{json}");
+        } else {
+            println!("{}", peer::Table(&document));
+        }
+        return Ok(document.passed);
     }
     let mut passed = true;
     for plan in options.plans()? {

@@ -7,6 +7,7 @@ use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::fairness::FairnessOptions;
 use crate::paid::PaidOptions;
+use crate::peer::PeerOptions;
 use crate::template::Shape;
 
 /// Checks in a batch, at most: the contract's bound.
@@ -55,6 +56,11 @@ pub(crate) enum Scenario {
     Fairness {
         #[command(flatten)]
         fairness: FairnessOptions,
+    },
+    /// Batches beside Redis or PostgreSQL, started here with every answer on disk: the ratio of both
+    Peer {
+        #[command(flatten)]
+        peer: Box<PeerOptions>,
     },
 }
 
@@ -154,7 +160,9 @@ impl Options {
     pub(crate) fn plans(&self) -> Result<Vec<Plan>, String> {
         match &self.scenario {
             Scenario::Batch { common, batch } => Ok(vec![Plan::new("batch", common, Some(batch))?]),
-            Scenario::Paid { .. } | Scenario::Fairness { .. } => Ok(Vec::new()),
+            Scenario::Paid { .. } | Scenario::Fairness { .. } | Scenario::Peer { .. } => {
+                Ok(Vec::new())
+            }
             Scenario::Single { common } => Ok(vec![Plan::new("single", common, None)?]),
             Scenario::Hot { common, batch, on } => {
                 let mut plans = Vec::new();
@@ -179,6 +187,11 @@ impl Plan {
     /// Single checks of the quiet space of a fairness run.
     pub(crate) fn quiet(common: &Common) -> Result<Self, String> {
         Self::new("quiet", common, None)
+    }
+
+    /// Batches of a comparison with peers; one bare check a request for batches of one.
+    pub(crate) fn beside_peers(common: &Common, batch: &BatchOptions) -> Result<Self, String> {
+        Self::new("peer", common, (batch.batch > 1).then_some(batch))
     }
 
     /// Full batches of its flooding space.

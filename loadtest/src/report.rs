@@ -348,6 +348,8 @@ pub(crate) struct Race {
 pub(crate) struct Peer {
     /// `redis` or `postgres`, with its version.
     pub(crate) peer: String,
+    /// How its checks were put: `pipeline`, `one call` or `statement`.
+    pub(crate) form: &'static str,
     /// How it was told to sync.
     pub(crate) durability: String,
     /// Connections of both.
@@ -360,8 +362,12 @@ pub(crate) struct Peer {
     pub(crate) theirs: Vec<f64>,
     /// Our rate over the peer's in the same round.
     pub(crate) ratio: Spread,
-    /// Processor time for each check: of our server and of the peer's.
-    pub(crate) server_us: [f64; 2],
+    /// Our rate over the peer's best in the same round, at whatever connections and form.
+    pub(crate) ratio_to_best: Spread,
+    /// Processor time for each check: of our server and of the peer's, where it is known.
+    pub(crate) server_us: [Option<f64>; 2],
+    /// The same of the generator.
+    pub(crate) generator_us: [f64; 2],
     /// Milliseconds of a batch, 99 of 100: ours and the peer's.
     pub(crate) p99_ms: [f64; 2],
     /// Rules of ours that its model cannot hold.

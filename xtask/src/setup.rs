@@ -81,6 +81,7 @@ fn debian_packages() -> Outcome {
     let strace = shell::works(&mut shell::command("strace", ["-V"]));
     let openssl = shell::works(&mut shell::command("openssl", ["version"]));
     let redis = shell::works(&mut shell::command("redis-server", ["--version"]));
+    let postgres = is_postgres_there();
     let faketime = shell::works(&mut shell::command("faketime", ["--version"]));
     let modules = "import venv, ensurepip, pip";
     let venv = shell::works(&mut shell::command("python3", ["-c", modules]));
@@ -89,6 +90,7 @@ fn debian_packages() -> Outcome {
         (strace, &["strace"]),
         (openssl, &["openssl"]),
         (redis, &["redis-server"]),
+        (postgres, &["postgresql"]),
         (faketime, &["faketime"]),
         (venv, &["python3-venv", "python3-pip"]),
     ]
@@ -112,6 +114,17 @@ fn debian_packages() -> Outcome {
     let options = ["install", "-y", "-q", "--no-install-recommends"];
     let mut install = shell::command("apt-get", options.iter().chain(&missing));
     shell::read(install.env("DEBIAN_FRONTEND", "noninteractive")).map(drop)
+}
+
+/// Whether PostgreSQL is installed; Debian keeps the server's programs off the PATH.
+fn is_postgres_there() -> bool {
+    let versions = fs::read_dir("/usr/lib/postgresql").into_iter().flatten();
+    let places = versions.flatten().map(|version| version.path().join("bin"));
+    let mut places = places.chain([PathBuf::new()]);
+    places.any(|place| {
+        let program = |name: &str| shell::works(&mut shell::command(place.join(name), ["-V"]));
+        program("postgres") && program("initdb")
+    })
 }
 
 fn python_environment(work: &Path, requirements: &Path) -> Outcome {
