@@ -15,6 +15,7 @@
 mod answer;
 mod connection;
 mod fairness;
+mod html;
 mod http;
 mod interrupt;
 mod options;
@@ -76,6 +77,9 @@ fn drive(options: &Options) -> Result<bool, String> {
     }
     if let Scenario::Peer { peer } = &options.scenario {
         let document = peer::run(peer, |line| eprintln!("{line}"))?;
+        if let Some(path) = &options.html {
+            html::write(path, &document)?;
+        }
         if peer.common.json {
             let json = serde_json::to_string(&document).map_err(|error| error.to_string())?;
             println!("{json}");

@@ -1,6 +1,7 @@
 //! The command line, and the plan of a run it describes.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -20,6 +21,9 @@ pub(crate) struct Options {
     /// What to ask.
     #[command(subcommand)]
     pub(crate) scenario: Scenario,
+    /// Also write what was found as one page with charts
+    #[arg(long, global = true, value_name = "FILE")]
+    pub(crate) html: Option<PathBuf>,
 }
 
 /// The kinds of load.

@@ -159,6 +159,9 @@ impl<'a> Comparison<'a> {
                 let cell = self.ours(round, connections)?;
                 tell(&cell.line());
                 rounds.add(cell);
+                if !rounds.right() {
+                    return Ok(rounds.document(&self.known()));
+                }
                 for (index, peer) in self.peers.iter().enumerate() {
                     for &form in peer.server.forms() {
                         if interrupt::asked() {

@@ -1,0 +1,514 @@
+//! Which charts and tables a document comes to. A figure that a wrong answer makes worthless is not
+//! shown at all.
+
+use super::axis::Axis;
+use super::chart::{Bar, Chart, Drawing, SERIES_MAX, Table};
+use super::words::{bytes, figure, whole};
+use crate::report::{Document, GrowthStep, Latency, Peer, Run, Second, ShardStep, Spread};
+
+/// Runs whose curves share a chart.
+const TOGETHER_MAX: usize = 6;
+
+/// Every chart, in reading order.
+pub(crate) fn charts(document: &Document) -> Vec<Chart> {
+    let mut charts = Vec::new();
+    if document.passed {
+        charts.extend(peers(document));
+        charts.extend(shards(&document.shards));
+        charts.extend(growth(&document.growth));
+    }
+    for (title, runs) in groups(document) {
+        charts.extend(latency(&title, &runs));
+        if document.passed {
+            charts.extend(over_time(&title, &runs));
+        }
+    }
+    charts.extend(document.runs.iter().filter_map(steps));
+    charts
+}
+
+/// What a recovery and a race found, as rows.
+pub(crate) fn details(document: &Document) -> Option<Table> {
+    let mut rows: Vec<(&str, String)> = Vec::new();
+    if let Some(it) = &document.recovery {
+        rows.extend([
+            ("data when it was killed", bytes(it.disk_bytes as f64)),
+            ("seconds until it was ready", figure(it.ready_s)),
+            ("seconds of rebuilding", figure(it.rebuilt_s)),
+            ("entities", whole(it.entities as f64)),
+            ("records", whole(it.records as f64)),
+            ("snapshots", whole(it.snapshots as f64)),
+            (
+                "acknowledged and asked about",
+                whole(it.acknowledged as f64),
+            ),
+            ("of them lost", whole(it.lost as f64)),
+        ]);
+        if document.passed {
+            rows.push(("entities a second", whole(it.entities_per_second)));
+        }
+    }
+    if let Some(it) = &document.race {
+        rows.extend([
+            ("effect keys raced for", whole(it.effects as f64)),
+            ("attempts at them", whole(it.effect_attempts as f64)),
+            ("budgets raced for", whole(it.budgets as f64)),
+            ("contacts of each", whole(it.budget_limit as f64)),
+            ("attempts at them", whole(it.budget_attempts as f64)),
+            ("targets claimed", whole(it.targets as f64)),
+            ("attempts at them", whole(it.claim_attempts as f64)),
+            ("claims granted", whole(it.claims as f64)),
+        ]);
+        rows.extend(
+            it.violations
+                .iter()
+                .map(|it| ("granted against the rules", it.clone())),
+        );
+    }
+    let rows: Vec<Vec<String>> = rows
+        .into_iter()
+        .map(|(name, value)| vec![name.to_owned(), value])
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        head: strings(["what", "found"]),
+        rows,
+    })
+}
+
+/// Runs that are looked at together: those of a comparison's last round by their connections, others
+/// a few at a time.
+fn groups<'a>(document: &'a Document) -> Vec<(String, Vec<&'a Run>)> {
+    let runs: Vec<&Run> = document.runs.iter().collect();
+    if !document.peers.is_empty() {
+        let rounds = document
+            .peers
+            .iter()
+            .map(|peer| peer.ours.len())
+            .max()
+            .unwrap_or(0);
+        let last = format!(", round {rounds}");
+        let mut groups: Vec<(u64, Vec<&Run>)> = Vec::new();
+        for run in runs.into_iter().filter(|run| run.name.ends_with(&last)) {
+            match groups.iter_mut().find(|group| group.0 == run.connections) {
+                Some(group) => group.1.push(run),
+                None => groups.push((run.connections, vec![run])),
+            }
+        }
+        let titled = |(connections, runs)| (format!("{connections} connections{last}"), runs);
+        return groups.into_iter().map(titled).collect();
+    }
+    let parts = runs.len().div_ceil(TOGETHER_MAX);
+    let titled = |(number, runs): (usize, Vec<&'a Run>)| {
+        let title = match (&runs[..], parts) {
+            ([only], _) => only.name.clone(),
+            (_, 1) => document.scenario.clone(),
+            _ => format!("{}, {} of {parts}", document.scenario, number + 1),
+        };
+        (title, runs)
+    };
+    let together = runs.chunks(TOGETHER_MAX).map(<[_]>::to_vec);
+    together.enumerate().map(titled).collect()
+}
+
+fn latency(title: &str, runs: &[&Run]) -> Option<Chart> {
+    let of: Vec<(&str, &Latency)> = runs
+        .iter()
+        .map(|run| (run.name.as_str(), &run.latency))
+        .collect();
+    curves(format!("Latency: {title}"), &of)
+}
+
+fn steps(run: &Run) -> Option<Chart> {
+    let of: Vec<(&str, &Latency)> = run.steps.iter().map(|it| (it.name, &it.latency)).collect();
+    curves(format!("Latency by kind of request: {}", run.name), &of)
+}
+
+fn curves(title: String, of: &[(&str, &Latency)]) -> Option<Chart> {
+    let of: Vec<_> = of
+        .iter()
+        .filter(|(_, latency)| !latency.curve.is_empty())
+        .take(SERIES_MAX)
+        .collect();
+    if of.is_empty() {
+        return None;
+    }
+    let points = || of.iter().flat_map(|(_, latency)| latency.curve.iter());
+    let row = |(name, latency): &&(&str, &Latency)| {
+        let figures = [
+            latency.p50_ms,
+            latency.p90_ms,
+            latency.p99_ms,
+            latency.p999_ms,
+            latency.max_ms,
+        ];
+        let mut cells = vec![(*name).to_owned(), whole(latency.count as f64)];
+        cells.extend(figures.map(figure));
+        cells
+    };
+    Some(Chart {
+        title,
+        note:
+            "The share of requests that took at most so long; each step to the right is ten times \
+               rarer."
+                .to_owned(),
+        x: Axis::nines("share of requests", points().map(|point| point.0)),
+        y: Axis::fitting("milliseconds", points().map(|point| point.1)),
+        series: of.iter().map(|(name, _)| (*name).to_owned()).collect(),
+        drawing: Drawing::Lines(
+            of.iter()
+                .map(|(_, latency)| latency.curve.clone())
+                .collect(),
+        ),
+        table: Table {
+            head: strings([
+                "run", "requests", "p50 ms", "p90 ms", "p99 ms", "p99.9 ms", "max ms",
+            ]),
+            rows: of.iter().map(row).collect(),
+        },
+    })
+}
+
+fn over_time(title: &str, runs: &[&Run]) -> Option<Chart> {
+    let runs: Vec<&&Run> = runs
+        .iter()
+        .filter(|run| !run.over_time.is_empty() && run.throughput.is_some())
+        .take(SERIES_MAX)
+        .collect();
+    let first = runs.first()?;
+    let seconds = || runs.iter().flat_map(|run| run.over_time.iter());
+    let points = |run: &&&Run| {
+        let point = |second: &Second| (second.at_s, second.per_second);
+        run.over_time.iter().map(point).collect::<Vec<_>>()
+    };
+    let longest = runs.iter().map(|run| run.over_time.len()).max()?;
+    let row = |at: usize| {
+        let of = |run: &&&Run| run.over_time.get(at).map(|second| whole(second.per_second));
+        let moment = runs.iter().find_map(|run| run.over_time.get(at));
+        let mut cells = vec![moment.map_or_else(String::new, |it| figure(it.at_s))];
+        cells.extend(runs.iter().map(|run| of(run).unwrap_or_default()));
+        cells
+    };
+    let mut head = vec!["second".to_owned()];
+    head.extend(runs.iter().map(|run| run.name.clone()));
+    Some(Chart {
+        title: format!("Throughput over time: {title}"),
+        note: format!("What each second brought, in {} a second.", first.unit),
+        x: Axis::linear("seconds of the measured time", seconds().map(|it| it.at_s)),
+        y: Axis::linear(
+            &format!("{} a second", first.unit),
+            seconds().map(|it| it.per_second),
+        ),
+        series: runs.iter().map(|run| run.name.clone()).collect(),
+        drawing: Drawing::Lines(runs.iter().map(points).collect()),
+        table: Table {
+            head,
+            rows: (0..longest).map(row).collect(),
+        },
+    })
+}
+
+fn shards(steps: &[ShardStep]) -> Vec<Chart> {
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    let table = Table {
+        head: strings([
+            "shards",
+            "checks/s",
+            "p50 ms",
+            "p99 ms",
+            "busiest shard",
+            "server us",
+        ]),
+        rows: steps
+            .iter()
+            .map(|it| {
+                let busy = format!("{:.0} %", it.busy * 100.0);
+                vec![
+                    it.shards.to_string(),
+                    whole(it.per_second),
+                    figure(it.p50_ms),
+                    figure(it.p99_ms),
+                    busy,
+                    figure(it.server_us),
+                ]
+            })
+            .collect(),
+    };
+    let bars = |title: &str, note: &str, unit: &str, value: fn(&ShardStep) -> f64| Chart {
+        title: title.to_owned(),
+        note: note.to_owned(),
+        x: Axis::names("shards", steps.iter().map(|it| it.shards.to_string())),
+        y: Axis::linear(unit, steps.iter().map(value)),
+        series: vec![title.to_owned()],
+        drawing: Drawing::Bars(steps.iter().map(|it| vec![plain(value(it))]).collect()),
+        table: table.clone(),
+    };
+    vec![
+        bars(
+            "Throughput by shards",
+            "The best load of each number of shards.",
+            "checks a second",
+            |it| it.per_second,
+        ),
+        bars(
+            "Latency by shards",
+            "What 99 of 100 batches took at most at that load.",
+            "milliseconds",
+            |it| it.p99_ms,
+        ),
+        bars(
+            "How busy the busiest shard is",
+            "The share of its time in turns; near 100 % another shard may help, if there is a core.",
+            "percent",
+            |it| it.busy * 100.0,
+        ),
+    ]
+}
+
+fn growth(steps: &[GrowthStep]) -> Vec<Chart> {
+    if steps.is_empty() {
+        return Vec::new();
+    }
+    let row = |it: &GrowthStep| {
+        vec![
+            whole(it.customers as f64),
+            whole(it.entities as f64),
+            whole(it.per_second),
+            figure(it.p50_ms),
+            figure(it.p99_ms),
+            bytes(it.resident_bytes as f64),
+            figure(it.bytes_per_entity),
+            bytes(it.disk_bytes as f64),
+        ]
+    };
+    let head = [
+        "customers",
+        "entities",
+        "checks/s",
+        "p50 ms",
+        "p99 ms",
+        "resident",
+        "bytes an entity",
+        "disk",
+    ];
+    let table = Table {
+        head: strings(head),
+        rows: steps.iter().map(row).collect(),
+    };
+    let line = |title: &str, note: &str, unit: &str, value: fn(&GrowthStep) -> f64| {
+        let points = steps.iter().map(|it| (it.customers as f64, value(it)));
+        Chart {
+            title: title.to_owned(),
+            note: note.to_owned(),
+            x: Axis::powers("customers", steps.iter().map(|it| it.customers as f64)),
+            y: Axis::linear(unit, steps.iter().map(value)),
+            series: vec![title.to_owned()],
+            drawing: Drawing::Lines(vec![points.collect()]),
+            table: table.clone(),
+        }
+    };
+    vec![
+        line(
+            "Throughput by customers",
+            "Checks over all customers that the server knows.",
+            "checks a second",
+            |it| it.per_second,
+        ),
+        line(
+            "Memory by customers",
+            "Resident memory of the server.",
+            "megabytes",
+            |it| it.resident_bytes as f64 / 1e6,
+        ),
+    ]
+}
+
+fn peers(document: &Document) -> Vec<Chart> {
+    let mut names: Vec<&str> = Vec::new();
+    for peer in &document.peers {
+        if !names.contains(&peer.peer.as_str()) {
+            names.push(&peer.peer);
+        }
+    }
+    let of = |name: &&str| {
+        let of: Vec<&Peer> = document
+            .peers
+            .iter()
+            .filter(|it| it.peer == *name)
+            .collect();
+        Beside::new(name, of).map_or_else(Vec::new, |it| it.charts())
+    };
+    names.iter().flat_map(of).collect()
+}
+
+/// Everything about one peer.
+struct Beside<'a> {
+    name: &'a str,
+    peers: Vec<&'a Peer>,
+    connections: Vec<u64>,
+    forms: Vec<&'static str>,
+}
+
+impl<'a> Beside<'a> {
+    fn new(name: &'a str, peers: Vec<&'a Peer>) -> Option<Self> {
+        let mut connections: Vec<u64> = peers.iter().map(|peer| peer.connections).collect();
+        connections.sort_unstable();
+        connections.dedup();
+        let mut forms: Vec<&'static str> = Vec::new();
+        for peer in &peers {
+            if !forms.contains(&peer.form) {
+                forms.push(peer.form);
+            }
+        }
+        (!peers.is_empty()).then_some(Self {
+            name,
+            peers,
+            connections,
+            forms,
+        })
+    }
+
+    fn charts(&self) -> Vec<Chart> {
+        let name = self.name;
+        let rate = |side: usize| move |peer: &Peer| bar(Spread::of(rates(peer, side)));
+        let cpu = |side: usize| {
+            move |peer: &Peer| Bar {
+                value: peer.server_us[side],
+                low: 0.0,
+                high: 0.0,
+            }
+        };
+        let forms = || self.forms.iter().map(|form| format!("{name}, {form}"));
+        let servers: Vec<String> = ["Interlock".to_owned()]
+            .into_iter()
+            .chain(forms())
+            .collect();
+        let over = forms().map(|form| format!("over {form}"));
+        let ratios: Vec<String> = over.chain([format!("over {name} at its best")]).collect();
+        let batch = self.peers.first().map_or(0, |peer| peer.batch);
+        let note = format!(
+            "Batches of {batch}; the middle of the rounds, the line from the lowest to \
+                            the highest."
+        );
+        vec![
+            self.chart(
+                format!("Interlock over {name}"),
+                format!("How many times the peer's checks a second, round by round. {note}"),
+                "times",
+                ratios,
+                |of| {
+                    let same = of.iter().map(|peer| bar(peer.ratio));
+                    same.chain(of.first().map(|peer| bar(peer.ratio_to_best)))
+                        .collect()
+                },
+            ),
+            self.chart(
+                format!("Interlock and {name}"),
+                note,
+                "checks a second",
+                servers.clone(),
+                |of| {
+                    let ours = of.first().map(|peer| rate(0)(peer));
+                    ours.into_iter()
+                        .chain(of.iter().map(|peer| rate(1)(peer)))
+                        .collect()
+                },
+            ),
+            self.chart(
+                format!("Processor time of Interlock and {name}"),
+                "What the server takes for each check, its disk writes included.".to_owned(),
+                "microseconds a check",
+                servers,
+                |of| {
+                    let ours = of.first().map(|peer| cpu(0)(peer));
+                    ours.into_iter()
+                        .chain(of.iter().map(|peer| cpu(1)(peer)))
+                        .collect()
+                },
+            ),
+        ]
+    }
+
+    fn chart(
+        &self,
+        title: String,
+        note: String,
+        unit: &str,
+        series: Vec<String>,
+        bars: impl Fn(&[&Peer]) -> Vec<Bar>,
+    ) -> Chart {
+        let at = |connections: &u64| {
+            let of = self
+                .peers
+                .iter()
+                .filter(|peer| peer.connections == *connections);
+            bars(&of.copied().collect::<Vec<_>>())
+        };
+        let groups: Vec<Vec<Bar>> = self.connections.iter().map(at).collect();
+        let ends = groups
+            .iter()
+            .flatten()
+            .flat_map(|bar| [bar.value.unwrap_or(0.0), bar.high]);
+        let mut head = vec!["connections".to_owned()];
+        head.extend(series.iter().cloned());
+        let row = |(connections, bars): (&u64, &Vec<Bar>)| {
+            let mut cells = vec![connections.to_string()];
+            cells.extend(bars.iter().map(|bar| bar.words()));
+            cells
+        };
+        Chart {
+            title,
+            note,
+            x: Axis::names("connections", self.connections.iter().map(u64::to_string)),
+            y: Axis::linear(unit, ends),
+            series,
+            table: Table {
+                head,
+                rows: self.connections.iter().zip(&groups).map(row).collect(),
+            },
+            drawing: Drawing::Bars(groups),
+        }
+    }
+}
+
+impl Bar {
+    fn words(&self) -> String {
+        match self.value {
+            None => "not known".to_owned(),
+            Some(value) if self.low < self.high => {
+                format!(
+                    "{} ({}–{})",
+                    figure(value),
+                    figure(self.low),
+                    figure(self.high)
+                )
+            }
+            Some(value) => figure(value),
+        }
+    }
+}
+
+fn rates(peer: &Peer, side: usize) -> &[f64] {
+    if side == 0 { &peer.ours } else { &peer.theirs }
+}
+
+const fn bar(spread: Spread) -> Bar {
+    Bar {
+        value: Some(spread.median),
+        low: spread.min,
+        high: spread.max,
+    }
+}
+
+const fn plain(value: f64) -> Bar {
+    Bar {
+        value: Some(value),
+        low: value,
+        high: value,
+    }
+}
+
+fn strings<const N: usize>(texts: [&str; N]) -> Vec<String> {
+    texts.map(str::to_owned).to_vec()
+}
