@@ -6,6 +6,7 @@
 //! is drawn ([`chart`], [`axis`]), how numbers and words are written ([`words`]).
 
 mod axis;
+mod beside;
 mod chart;
 mod figures;
 mod words;
@@ -27,6 +28,21 @@ const ROWS_SHOWN_MAX: usize = 14;
 pub(crate) fn write(path: &Path, document: &Document) -> Result<(), String> {
     let page = page(document)?;
     fs::write(path, page).map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Whether a page can be written there, to know it before a long run; leaves what is there as it is.
+pub(crate) fn check(path: &Path) -> Result<(), String> {
+    let is_new = !path.exists();
+    let opened = fs::OpenOptions::new().create(true).append(true).open(path);
+    opened
+        .and_then(|_| {
+            if is_new {
+                fs::remove_file(path)
+            } else {
+                Ok(())
+            }
+        })
+        .map_err(|error| format!("{}: {error}", path.display()))
 }
 
 fn page(document: &Document) -> Result<String, String> {
@@ -212,9 +228,15 @@ fn conditions(document: &Document) -> String {
         ("command", document.command.clone()),
         ("begun", date(document.started_ms)),
         ("commit", machine.commit.clone()),
-        ("cores", machine.cores.to_string()),
+        (
+            "cores",
+            some(machine.cores as u64, machine.cores.to_string()),
+        ),
         ("processor", machine.processor.clone()),
-        ("memory", bytes(machine.memory_bytes as f64)),
+        (
+            "memory",
+            some(machine.memory_bytes, bytes(machine.memory_bytes as f64)),
+        ),
         ("kernel", machine.kernel.clone()),
         ("file system", machine.file_system.clone()),
         ("harness built", build.to_owned()),
@@ -244,6 +266,11 @@ fn conditions(document: &Document) -> String {
     }
     rows.retain(|(_, value)| !value.is_empty());
     table_of_pairs(&rows)
+}
+
+/// A figure that is known.
+fn some(value: u64, words: String) -> String {
+    if value == 0 { String::new() } else { words }
 }
 
 fn table_of_pairs(rows: &[(&str, String)]) -> String {

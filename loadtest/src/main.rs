@@ -76,6 +76,9 @@ fn drive(options: &Options) -> Result<bool, String> {
         });
     }
     if let Scenario::Peer { peer } = &options.scenario {
+        if let Some(path) = &options.html {
+            html::check(path)?;
+        }
         let document = peer::run(peer, |line| eprintln!("{line}"))?;
         if let Some(path) = &options.html {
             html::write(path, &document)?;

@@ -39,7 +39,7 @@ use self::keys::Draw;
 use self::outcome::{Cell, Rounds};
 use self::postgres::Postgres;
 use self::redis::Redis;
-use self::server::{Rules, Server};
+use self::server::{Form, Rules, Server};
 
 pub(crate) use self::table::Table;
 
@@ -163,7 +163,7 @@ impl<'a> Comparison<'a> {
                     return Ok(rounds.document(&self.known()));
                 }
                 for (index, peer) in self.peers.iter().enumerate() {
-                    for &form in peer.server.forms() {
+                    for &form in peer.forms(self.draw.batch) {
                         if interrupt::asked() {
                             return Err("stopped before the comparison was over".to_owned());
                         }
@@ -213,6 +213,12 @@ impl<'a> Comparison<'a> {
 }
 
 impl Peer {
+    /// How it is asked batches of this size: for a single check all forms are the same.
+    fn forms(&self, batch: usize) -> &'static [Form] {
+        let forms = self.server.forms();
+        if batch == 1 { &forms[..1] } else { forms }
+    }
+
     fn start(kind: Kind, rules: &Rules, customers: u64, parent: &Path) -> Result<Self, String> {
         let server: Box<dyn Server> = match kind {
             Kind::Redis => Box::new(Redis::start(rules, parent)?),

@@ -374,6 +374,24 @@ pub(crate) struct Peer {
     pub(crate) differences: Vec<String>,
 }
 
+/// A number of connections in words.
+pub(crate) fn connections(number: u64) -> String {
+    if number == 1 {
+        "1 connection".to_owned()
+    } else {
+        format!("{number} connections")
+    }
+}
+
+/// A number of rounds in words.
+pub(crate) fn rounds(number: usize) -> String {
+    if number == 1 {
+        "1 round".to_owned()
+    } else {
+        format!("{number} rounds")
+    }
+}
+
 /// Several rounds of one figure.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Spread {

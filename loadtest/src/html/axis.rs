@@ -111,7 +111,8 @@ impl Axis {
         Self {
             title: title.to_owned(),
             scale: Scale::Nines,
-            places: (0.0, highest),
+            // The highest of all stands a little behind the last share.
+            places: (0.0, highest + 0.15),
             labels,
         }
     }

@@ -2,9 +2,10 @@
 //! shown at all.
 
 use super::axis::Axis;
+use super::beside;
 use super::chart::{Bar, Chart, Drawing, SERIES_MAX, Table};
 use super::words::{bytes, figure, whole};
-use crate::report::{Document, GrowthStep, Latency, Peer, Run, Second, ShardStep, Spread};
+use crate::report::{self, Document, GrowthStep, Latency, Run, Second, ShardStep};
 
 /// Runs whose curves share a chart.
 const TOGETHER_MAX: usize = 6;
@@ -13,7 +14,7 @@ const TOGETHER_MAX: usize = 6;
 pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     let mut charts = Vec::new();
     if document.passed {
-        charts.extend(peers(document));
+        charts.extend(beside::charts(&document.peers));
         charts.extend(shards(&document.shards));
         charts.extend(growth(&document.growth));
     }
@@ -75,45 +76,52 @@ pub(crate) fn details(document: &Document) -> Option<Table> {
     })
 }
 
+/// A run with its name beside others.
+type Named<'a> = (String, &'a Run);
+
 /// Runs that are looked at together: those of a comparison's last round by their connections, others
 /// a few at a time.
-fn groups<'a>(document: &'a Document) -> Vec<(String, Vec<&'a Run>)> {
-    let runs: Vec<&Run> = document.runs.iter().collect();
+fn groups<'a>(document: &'a Document) -> Vec<(String, Vec<Named<'a>>)> {
     if !document.peers.is_empty() {
-        let rounds = document
-            .peers
-            .iter()
-            .map(|peer| peer.ours.len())
-            .max()
-            .unwrap_or(0);
-        let last = format!(", round {rounds}");
-        let mut groups: Vec<(u64, Vec<&Run>)> = Vec::new();
-        for run in runs.into_iter().filter(|run| run.name.ends_with(&last)) {
-            match groups.iter_mut().find(|group| group.0 == run.connections) {
-                Some(group) => group.1.push(run),
-                None => groups.push((run.connections, vec![run])),
-            }
-        }
-        let titled = |(connections, runs)| (format!("{connections} connections{last}"), runs);
-        return groups.into_iter().map(titled).collect();
+        return last_round(document);
     }
-    let parts = runs.len().div_ceil(TOGETHER_MAX);
-    let titled = |(number, runs): (usize, Vec<&'a Run>)| {
-        let title = match (&runs[..], parts) {
-            ([only], _) => only.name.clone(),
-            (_, 1) => document.scenario.clone(),
-            _ => format!("{}, {} of {parts}", document.scenario, number + 1),
+    let parts = document.runs.chunks(TOGETHER_MAX);
+    let count = parts.len();
+    let group = |(number, runs): (usize, &'a [Run])| {
+        let title = match runs {
+            [only] => only.name.clone(),
+            _ if count == 1 => document.scenario.clone(),
+            _ => format!("{}, {number} of {count}", document.scenario),
         };
-        (title, runs)
+        let named = runs.iter().map(|run| (run.name.clone(), run));
+        (title, named.collect())
     };
-    let together = runs.chunks(TOGETHER_MAX).map(<[_]>::to_vec);
-    together.enumerate().map(titled).collect()
+    (1..).zip(parts).map(group).collect()
 }
 
-fn latency(title: &str, runs: &[&Run]) -> Option<Chart> {
+fn last_round(document: &Document) -> Vec<(String, Vec<Named<'_>>)> {
+    let rounds = document.peers.iter().map(|peer| peer.ours.len()).max();
+    let last = format!(", round {}", rounds.unwrap_or(0));
+    let mut groups: Vec<(u64, Vec<Named<'_>>)> = Vec::new();
+    for run in document.runs.iter().filter(|run| run.name.ends_with(&last)) {
+        // The title says what they have in common.
+        let connections = report::connections(run.connections);
+        let common = format!(", {connections}{last}");
+        let name = run.name.strip_suffix(&common).unwrap_or(&run.name);
+        let named = (name.to_owned(), run);
+        match groups.iter_mut().find(|group| group.0 == run.connections) {
+            Some(group) => group.1.push(named),
+            None => groups.push((run.connections, vec![named])),
+        }
+    }
+    let titled = |(number, runs)| (format!("{}{last}", report::connections(number)), runs);
+    groups.into_iter().map(titled).collect()
+}
+
+fn latency(title: &str, runs: &[Named<'_>]) -> Option<Chart> {
     let of: Vec<(&str, &Latency)> = runs
         .iter()
-        .map(|run| (run.name.as_str(), &run.latency))
+        .map(|(name, run)| (name.as_str(), &run.latency))
         .collect();
     curves(format!("Latency: {title}"), &of)
 }
@@ -168,40 +176,42 @@ fn curves(title: String, of: &[(&str, &Latency)]) -> Option<Chart> {
     })
 }
 
-fn over_time(title: &str, runs: &[&Run]) -> Option<Chart> {
-    let runs: Vec<&&Run> = runs
+fn over_time(title: &str, runs: &[Named<'_>]) -> Option<Chart> {
+    let runs: Vec<&Named<'_>> = runs
         .iter()
-        .filter(|run| !run.over_time.is_empty() && run.throughput.is_some())
+        .filter(|(_, run)| !run.over_time.is_empty() && run.throughput.is_some())
         .take(SERIES_MAX)
         .collect();
-    let first = runs.first()?;
-    let seconds = || runs.iter().flat_map(|run| run.over_time.iter());
-    let points = |run: &&&Run| {
+    let unit = runs.first()?.1.unit;
+    let seconds = || runs.iter().flat_map(|(_, run)| run.over_time.iter());
+    let points = |(_, run): &&Named<'_>| {
         let point = |second: &Second| (second.at_s, second.per_second);
         run.over_time.iter().map(point).collect::<Vec<_>>()
     };
-    let longest = runs.iter().map(|run| run.over_time.len()).max()?;
+    let longest = runs.iter().map(|(_, run)| run.over_time.len()).max()?;
     let row = |at: usize| {
-        let of = |run: &&&Run| run.over_time.get(at).map(|second| whole(second.per_second));
-        let moment = runs.iter().find_map(|run| run.over_time.get(at));
+        let of = |(_, run): &&Named<'_>| {
+            let second = run.over_time.get(at);
+            second.map_or_else(String::new, |it| whole(it.per_second))
+        };
+        let moment = runs.iter().find_map(|(_, run)| run.over_time.get(at));
         let mut cells = vec![moment.map_or_else(String::new, |it| figure(it.at_s))];
-        cells.extend(runs.iter().map(|run| of(run).unwrap_or_default()));
+        cells.extend(runs.iter().map(of));
         cells
     };
-    let mut head = vec!["second".to_owned()];
-    head.extend(runs.iter().map(|run| run.name.clone()));
+    let names = || runs.iter().map(|(name, _)| name.clone());
     Some(Chart {
         title: format!("Throughput over time: {title}"),
-        note: format!("What each second brought, in {} a second.", first.unit),
+        note: format!("What each second brought, in {unit} a second."),
         x: Axis::linear("seconds of the measured time", seconds().map(|it| it.at_s)),
         y: Axis::linear(
-            &format!("{} a second", first.unit),
+            &format!("{unit} a second"),
             seconds().map(|it| it.per_second),
         ),
-        series: runs.iter().map(|run| run.name.clone()).collect(),
+        series: names().collect(),
         drawing: Drawing::Lines(runs.iter().map(points).collect()),
         table: Table {
-            head,
+            head: ["second".to_owned()].into_iter().chain(names()).collect(),
             rows: (0..longest).map(row).collect(),
         },
     })
@@ -322,183 +332,6 @@ fn growth(steps: &[GrowthStep]) -> Vec<Chart> {
             |it| it.resident_bytes as f64 / 1e6,
         ),
     ]
-}
-
-fn peers(document: &Document) -> Vec<Chart> {
-    let mut names: Vec<&str> = Vec::new();
-    for peer in &document.peers {
-        if !names.contains(&peer.peer.as_str()) {
-            names.push(&peer.peer);
-        }
-    }
-    let of = |name: &&str| {
-        let of: Vec<&Peer> = document
-            .peers
-            .iter()
-            .filter(|it| it.peer == *name)
-            .collect();
-        Beside::new(name, of).map_or_else(Vec::new, |it| it.charts())
-    };
-    names.iter().flat_map(of).collect()
-}
-
-/// Everything about one peer.
-struct Beside<'a> {
-    name: &'a str,
-    peers: Vec<&'a Peer>,
-    connections: Vec<u64>,
-    forms: Vec<&'static str>,
-}
-
-impl<'a> Beside<'a> {
-    fn new(name: &'a str, peers: Vec<&'a Peer>) -> Option<Self> {
-        let mut connections: Vec<u64> = peers.iter().map(|peer| peer.connections).collect();
-        connections.sort_unstable();
-        connections.dedup();
-        let mut forms: Vec<&'static str> = Vec::new();
-        for peer in &peers {
-            if !forms.contains(&peer.form) {
-                forms.push(peer.form);
-            }
-        }
-        (!peers.is_empty()).then_some(Self {
-            name,
-            peers,
-            connections,
-            forms,
-        })
-    }
-
-    fn charts(&self) -> Vec<Chart> {
-        let name = self.name;
-        let rate = |side: usize| move |peer: &Peer| bar(Spread::of(rates(peer, side)));
-        let cpu = |side: usize| {
-            move |peer: &Peer| Bar {
-                value: peer.server_us[side],
-                low: 0.0,
-                high: 0.0,
-            }
-        };
-        let forms = || self.forms.iter().map(|form| format!("{name}, {form}"));
-        let servers: Vec<String> = ["Interlock".to_owned()]
-            .into_iter()
-            .chain(forms())
-            .collect();
-        let over = forms().map(|form| format!("over {form}"));
-        let ratios: Vec<String> = over.chain([format!("over {name} at its best")]).collect();
-        let batch = self.peers.first().map_or(0, |peer| peer.batch);
-        let note = format!(
-            "Batches of {batch}; the middle of the rounds, the line from the lowest to \
-                            the highest."
-        );
-        vec![
-            self.chart(
-                format!("Interlock over {name}"),
-                format!("How many times the peer's checks a second, round by round. {note}"),
-                "times",
-                ratios,
-                |of| {
-                    let same = of.iter().map(|peer| bar(peer.ratio));
-                    same.chain(of.first().map(|peer| bar(peer.ratio_to_best)))
-                        .collect()
-                },
-            ),
-            self.chart(
-                format!("Interlock and {name}"),
-                note,
-                "checks a second",
-                servers.clone(),
-                |of| {
-                    let ours = of.first().map(|peer| rate(0)(peer));
-                    ours.into_iter()
-                        .chain(of.iter().map(|peer| rate(1)(peer)))
-                        .collect()
-                },
-            ),
-            self.chart(
-                format!("Processor time of Interlock and {name}"),
-                "What the server takes for each check, its disk writes included.".to_owned(),
-                "microseconds a check",
-                servers,
-                |of| {
-                    let ours = of.first().map(|peer| cpu(0)(peer));
-                    ours.into_iter()
-                        .chain(of.iter().map(|peer| cpu(1)(peer)))
-                        .collect()
-                },
-            ),
-        ]
-    }
-
-    fn chart(
-        &self,
-        title: String,
-        note: String,
-        unit: &str,
-        series: Vec<String>,
-        bars: impl Fn(&[&Peer]) -> Vec<Bar>,
-    ) -> Chart {
-        let at = |connections: &u64| {
-            let of = self
-                .peers
-                .iter()
-                .filter(|peer| peer.connections == *connections);
-            bars(&of.copied().collect::<Vec<_>>())
-        };
-        let groups: Vec<Vec<Bar>> = self.connections.iter().map(at).collect();
-        let ends = groups
-            .iter()
-            .flatten()
-            .flat_map(|bar| [bar.value.unwrap_or(0.0), bar.high]);
-        let mut head = vec!["connections".to_owned()];
-        head.extend(series.iter().cloned());
-        let row = |(connections, bars): (&u64, &Vec<Bar>)| {
-            let mut cells = vec![connections.to_string()];
-            cells.extend(bars.iter().map(|bar| bar.words()));
-            cells
-        };
-        Chart {
-            title,
-            note,
-            x: Axis::names("connections", self.connections.iter().map(u64::to_string)),
-            y: Axis::linear(unit, ends),
-            series,
-            table: Table {
-                head,
-                rows: self.connections.iter().zip(&groups).map(row).collect(),
-            },
-            drawing: Drawing::Bars(groups),
-        }
-    }
-}
-
-impl Bar {
-    fn words(&self) -> String {
-        match self.value {
-            None => "not known".to_owned(),
-            Some(value) if self.low < self.high => {
-                format!(
-                    "{} ({}–{})",
-                    figure(value),
-                    figure(self.low),
-                    figure(self.high)
-                )
-            }
-            Some(value) => figure(value),
-        }
-    }
-}
-
-fn rates(peer: &Peer, side: usize) -> &[f64] {
-    if side == 0 { &peer.ours } else { &peer.theirs }
-}
-
-const fn bar(spread: Spread) -> Bar {
-    Bar {
-        value: Some(spread.median),
-        low: spread.min,
-        high: spread.max,
-    }
 }
 
 const fn plain(value: f64) -> Bar {

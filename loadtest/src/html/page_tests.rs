@@ -294,6 +294,15 @@ fn a_document_without_runs_is_a_page_as_well() {
 #[test]
 fn a_page_that_cannot_be_written_is_told_with_its_file() {
     let file = std::env::temp_dir().join("no-such-directory/report.html");
-    let error = write(&file, &Document::default()).expect_err("no directory");
-    assert!(error.contains("report.html"), "{error}");
+    for outcome in [check(&file), write(&file, &Document::default())] {
+        let error = outcome.expect_err("no directory");
+        assert!(error.contains("report.html"), "{error}");
+    }
+    let folder = tempfile::tempdir().expect("a directory");
+    let file = folder.path().join("report.html");
+    check(&file).expect("it can be written");
+    assert!(!file.exists());
+    fs::write(&file, "the last one").expect("a file");
+    check(&file).expect("it can be written over");
+    assert_eq!(fs::read_to_string(&file).expect("its text"), "the last one");
 }

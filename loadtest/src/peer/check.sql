@@ -38,7 +38,8 @@ CREATE FUNCTION clock_ms() RETURNS bigint LANGUAGE sql VOLATILE AS
 -- Decides checks in their order, all in one transaction. The windows of all customers are locked
 -- first and in one order, so that two calls never wait for each other; the clock is read after that,
 -- so that no window meets an older time than it has. Two calls that race for the same effect keys in
--- opposite orders can still wait for each other; PostgreSQL then ends one, which may ask again.
+-- opposite orders could still wait for each other, and PostgreSQL would end one; the load's effect
+-- keys are fresh.
 CREATE FUNCTION checks(
     p_effects text[], p_customers text[], p_objects text[],
     p_agents text[], p_tasks text[], p_purpose text

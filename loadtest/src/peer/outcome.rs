@@ -198,7 +198,7 @@ impl Rounds {
         if passed {
             for (place, known) in known.iter().enumerate() {
                 let of_peer = self.peers(place, known);
-                words.extend(sentence(known, &of_peer));
+                words.extend(sentences(known, &of_peer));
                 peers.extend(of_peer);
             }
         } else {
@@ -229,6 +229,9 @@ impl Rounds {
                 pairs.push((form, cell.connections));
             }
         }
+        // By form, as the server names them.
+        let forms: Vec<Form> = pairs.iter().map(|pair| pair.0).collect();
+        pairs.sort_by_key(|pair| forms.iter().position(|form| *form == pair.0));
         let compare = |(form, connections)| self.peer(place, form, connections, known);
         pairs.into_iter().map(compare).collect()
     }
@@ -291,26 +294,41 @@ impl Rounds {
     }
 }
 
-/// The comparison with one peer in a sentence.
-fn sentence(known: &Known, peers: &[Peer]) -> Option<String> {
+/// The comparison with one peer in sentences: to its best, then at the same connections.
+fn sentences(known: &Known, peers: &[Peer]) -> Vec<String> {
     let highest = |peer: &&Peer, other: &&Peer| {
-        peer.ratio_to_best
-            .median
-            .total_cmp(&other.ratio_to_best.median)
+        let medians = [peer, other].map(|it| it.ratio_to_best.median);
+        medians[0].total_cmp(&medians[1])
     };
-    let best = peers.iter().max_by(highest)?;
+    let Some(best) = peers.iter().max_by(highest) else {
+        return Vec::new();
+    };
     let Spread { min, median, max } = best.ratio_to_best;
-    Some(format!(
-        "Interlock at {} connections is {median:.2} times {} at its best ({min:.2} to {max:.2} over \
-         {} rounds)",
-        best.connections,
+    let mut words = vec![format!(
+        "Interlock at {} is {median:.2} times {} at its best ({min:.2} to {max:.2} over {})",
+        report::connections(best.connections),
         known.name,
-        best.ours.len()
-    ))
+        report::rounds(best.ours.len())
+    )];
+    let mut forms: Vec<&str> = peers.iter().map(|peer| peer.form).collect();
+    forms.dedup();
+    for form in forms {
+        let at = |peer: &Peer| format!("{:.2} at {}", peer.ratio.median, peer.connections);
+        let of = peers.iter().filter(|peer| peer.form == form).map(at);
+        let of = of.collect::<Vec<_>>().join(", ");
+        words.push(format!(
+            "{}, {form}, at as many connections: {of}",
+            known.name
+        ));
+    }
+    words
 }
 
 fn name(server: &str, connections: u64, round: u32) -> String {
-    format!("{server}, {connections} connections, round {round}")
+    format!(
+        "{server}, {}, round {round}",
+        report::connections(connections)
+    )
 }
 
 fn blank(name: String) -> Run {

@@ -9,7 +9,6 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use postgres::error::SqlState;
 use postgres::{Client, Config, NoTls, Statement};
 use rustix::process::Signal;
 
@@ -21,8 +20,6 @@ use super::server::{Fact, Form, Link, Rules, Server, Target};
 const SCRIPT: &str = include_str!("check.sql");
 const ROLE: &str = "interlock_load";
 const CONNECT_WAIT: Duration = Duration::from_secs(5);
-/// Tries of a batch that PostgreSQL ended because two waited for each other.
-const TRIES_MAX: u32 = 10;
 /// Beside durability, which stays as it is: room for the working set and rare checkpoints.
 const SETTINGS: [(&str, &str); 8] = [
     ("fsync", "on"),
@@ -162,21 +159,12 @@ impl Link for Connection {
     fn ask(&mut self, checks: &[Check], verdicts: &mut Vec<Verdict>) -> Result<(), String> {
         self.write(checks);
         let [effects, customers, objects, agents, tasks] = &self.columns;
-        let mut tries = 0;
-        let row = loop {
-            let parameters: [&(dyn postgres::types::ToSql + Sync); 6] =
-                [effects, customers, objects, agents, tasks, &self.purpose];
-            match self.client.query_one(&self.ask, &parameters) {
-                Ok(row) => break row,
-                Err(error) if error.code() == Some(&SqlState::T_R_DEADLOCK_DETECTED) => {
-                    tries += 1;
-                    if tries == TRIES_MAX {
-                        return Err(words(error));
-                    }
-                }
-                Err(error) => return Err(words(error)),
-            }
-        };
+        let parameters: [&(dyn postgres::types::ToSql + Sync); 6] =
+            [effects, customers, objects, agents, tasks, &self.purpose];
+        let row = self
+            .client
+            .query_one(&self.ask, &parameters)
+            .map_err(words)?;
         let answers: Vec<&str> = row.try_get(0).map_err(words)?;
         verdicts.clear();
         for text in answers {

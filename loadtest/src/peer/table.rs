@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::report::{Document, Peer, Spread};
+use crate::report::{self, Document, Peer, Spread};
 
 const WIDTH: usize = 78;
 
@@ -34,8 +34,8 @@ fn one(f: &mut fmt::Formatter<'_>, name: &str, peers: &[&Peer]) -> fmt::Result {
     let (rounds, batch) = peers
         .first()
         .map_or((0, 0), |peer| (peer.ours.len(), peer.batch));
-    let head =
-        format!("Interlock beside {name}, batches of {batch}, {rounds} rounds; middle (range)");
+    let rounds = report::rounds(rounds);
+    let head = format!("Interlock beside {name}, batches of {batch}, {rounds}; middle (range)");
     paragraph(f, "", &head)?;
     if let Some(peer) = peers.first() {
         paragraph(f, "  ", &peer.durability)?;
@@ -46,8 +46,10 @@ fn one(f: &mut fmt::Formatter<'_>, name: &str, peers: &[&Peer]) -> fmt::Result {
         "  {:<5}{:<11}{:>19}{:>9}{:>11}{:>11}",
         "conns", "", "checks/s (range)", "p99 ms", "server us", "client us"
     )?;
+    let mut by_connections = peers.to_vec();
+    by_connections.sort_by_key(|peer| peer.connections);
     let mut last = 0;
-    for peer in peers {
+    for peer in &by_connections {
         if peer.connections != last {
             row(f, peer, 0)?;
         }

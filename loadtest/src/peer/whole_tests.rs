@@ -4,7 +4,6 @@
 use std::fs;
 use std::time::Duration;
 
-use super::server::Form;
 use super::*;
 
 const CUSTOMERS: u64 = 40;
