@@ -11,7 +11,7 @@ const CUSTOMERS: u64 = 40;
 fn rules() -> Rules {
     Rules {
         purpose: "marketing".to_owned(),
-        limit: 3,
+        limit: 20,
         window_ms: 86_400_000,
         lease_ms: LEASE_MS,
     }
@@ -30,11 +30,11 @@ fn load(form: Form, run: u32) -> Load {
         connections: 3,
         run,
         warm_up: Duration::ZERO,
-        measured: Duration::from_millis(300),
+        measured: Duration::from_millis(500),
     }
 }
 
-/// Few customers for many checks: budgets are raced for and run out.
+/// Few customers for many checks: calls meet at their windows, and budgets are raced for.
 fn whole(kind: Kind) {
     let parent = tempfile::tempdir().expect("a directory");
     // Another user's server has to come by here.
