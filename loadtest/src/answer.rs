@@ -82,7 +82,7 @@ impl From<Malformed> for Invalid {
 impl std::fmt::Display for Invalid {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Malformed(it) => write!(f, "at byte {}: expected {}", it.at, it.wanted),
+            Self::Malformed(it) => it.fmt(f),
             Self::Count { asked, got } => write!(f, "{got} results for {asked} checks"),
             Self::Result { index, rule } => write!(f, "result {index}: {rule}"),
         }
@@ -98,6 +98,8 @@ pub(crate) struct Counts {
     pub(crate) reasons: [u64; REASONS.len() + 1],
     /// Answers that carried a token.
     pub(crate) tokens: u64,
+    /// Tokens whose signature was verified.
+    pub(crate) tokens_verified: u64,
     /// Pairs of places whose order was proved.
     pub(crate) ordered: u64,
 }
@@ -110,7 +112,13 @@ impl Counts {
         let pairs = self.reasons.iter_mut().zip(other.reasons);
         pairs.for_each(|(mine, theirs)| *mine += theirs);
         self.tokens += other.tokens;
+        self.tokens_verified += other.tokens_verified;
         self.ordered += other.ordered;
+    }
+
+    /// Checks that were answered in time but not decided.
+    pub(crate) const fn undecided(&self) -> u64 {
+        self.reasons[UNAVAILABLE_INDEX]
     }
 
     /// Reasons that came at least once, with their counts.
@@ -125,6 +133,7 @@ impl Counts {
 struct Outcome {
     decision: Decision,
     reason: Option<usize>,
+    id: u128,
 }
 
 /// Validates answers; one per connection, its memory is reused.
@@ -132,6 +141,9 @@ struct Outcome {
 pub(crate) struct Validator {
     ids: IdSet,
     outcomes: Vec<Outcome>,
+    wants_tokens: bool,
+    /// The place of the last answer whose token is kept, and that token.
+    kept: Option<(usize, Vec<u8>)>,
 }
 
 impl Validator {
@@ -140,7 +152,42 @@ impl Validator {
         Self {
             ids: IdSet::new(checks),
             outcomes: Vec::with_capacity(checks),
+            wants_tokens: false,
+            kept: None,
         }
+    }
+
+    /// From now on an allow without a token is wrong.
+    pub(crate) const fn want_tokens(&mut self) {
+        self.wants_tokens = true;
+    }
+
+    /// Whether the check at a place of the last answer was allowed.
+    pub(crate) fn allowed(&self, index: usize) -> bool {
+        self.outcomes[index].decision == Decision::Allow
+    }
+
+    /// The reason at a place of the last answer, by its place in [`REASONS`].
+    pub(crate) fn reason(&self, index: usize) -> Option<&'static str> {
+        let reason = self.outcomes[index].reason?;
+        Some(REASONS.get(reason).copied().unwrap_or(UNAVAILABLE))
+    }
+
+    /// The id of the decision at a place of the last answer.
+    pub(crate) fn id(&self, index: usize) -> u128 {
+        self.outcomes[index].id
+    }
+
+    /// Keeps the token of that place of the next answer.
+    pub(crate) fn keep_token(&mut self, index: usize) {
+        let mut room = self.kept.take().map_or_else(Vec::new, |(_, room)| room);
+        room.clear();
+        self.kept = Some((index, room));
+    }
+
+    /// The token that was to be kept; empty when the place had none.
+    pub(crate) fn token(&self) -> &[u8] {
+        self.kept.as_ref().map_or(&[], |(_, token)| token)
     }
 
     /// Validates the answer of a batch and counts its results.
@@ -217,14 +264,23 @@ impl Validator {
             return Err(wrong("no valid_for_s"));
         }
         seen.fits(decision).map_err(wrong)?;
+        if self.wants_tokens && decision == Decision::Allow && seen.token.is_none() {
+            return Err(wrong("an allow without its token"));
+        }
+        if let (Some((place, room)), Some(token)) = (&mut self.kept, seen.token)
+            && *place == index
+        {
+            room.extend_from_slice(token);
+        }
         counts.decisions[decision as usize] += 1;
         if let Some(reason) = seen.reason {
             counts.reasons[reason] += 1;
         }
-        counts.tokens += u64::from(seen.token);
+        counts.tokens += u64::from(seen.token.is_some());
         self.outcomes.push(Outcome {
             decision,
             reason: seen.reason,
+            id,
         });
         Ok(())
     }
@@ -232,7 +288,7 @@ impl Validator {
 
 /// The members of one result that the rules compare.
 #[derive(Debug, Default)]
-struct Seen {
+struct Seen<'a> {
     decision: Option<Decision>,
     id: Option<u128>,
     reason: Option<usize>,
@@ -240,14 +296,14 @@ struct Seen {
     reserved: bool,
     held: bool,
     attempt: bool,
-    token: bool,
+    token: Option<&'a [u8]>,
     valid_for: bool,
 }
 
-impl Seen {
+impl<'a> Seen<'a> {
     fn member(
         &mut self,
-        scanner: &mut Scanner<'_>,
+        scanner: &mut Scanner<'a>,
         name: &[u8],
         index: usize,
     ) -> Result<(), Invalid> {
@@ -278,17 +334,18 @@ impl Seen {
                 self.valid_for = true;
             }
             b"contact_token" => {
-                if !scanner.string()?.starts_with(b"nct1.") {
+                let token = scanner.string()?;
+                if !token.starts_with(b"nct1.") {
                     return Err(wrong("contact_token does not start with nct1."));
                 }
-                self.token = true;
+                self.token = Some(token);
             }
             _ => scanner.skip()?,
         }
         Ok(())
     }
 
-    fn reason(&mut self, scanner: &mut Scanner<'_>, index: usize) -> Result<(), Invalid> {
+    fn reason(&mut self, scanner: &mut Scanner<'a>, index: usize) -> Result<(), Invalid> {
         let text = scanner.string()?;
         let known = REASONS.iter().position(|name| name.as_bytes() == text);
         let unavailable = || (text == UNAVAILABLE.as_bytes()).then_some(UNAVAILABLE_INDEX);
@@ -305,7 +362,7 @@ impl Seen {
 
     fn effect(
         &mut self,
-        scanner: &mut Scanner<'_>,
+        scanner: &mut Scanner<'a>,
         name: &[u8],
         index: usize,
     ) -> Result<(), Invalid> {
@@ -332,7 +389,7 @@ impl Seen {
         if decision != Decision::Allow {
             return match () {
                 () if self.reserved => Err("an effect was reserved without an allow"),
-                () if self.token => Err("a token without an allow"),
+                () if self.token.is_some() => Err("a token without an allow"),
                 () if self.reasons != 1 => Err("a refusal names exactly one reason"),
                 () if self.reason == Some(TEMPLATE_REQUIRED) => {
                     Err("template_required is no reason to refuse")
@@ -351,7 +408,7 @@ impl Seen {
 }
 
 /// Reads a hyphenated UUID.
-fn uuid(text: &[u8]) -> Option<u128> {
+pub(crate) fn uuid(text: &[u8]) -> Option<u128> {
     let text: &[u8; 36] = text.try_into().ok()?;
     let mut value = 0_u128;
     for group in [0..8, 9..13, 14..18, 19..23, 24..36] {

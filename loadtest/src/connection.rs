@@ -1,18 +1,22 @@
-//! One connection's loop: make a request, send it, read the answer, validate, count. One request is
-//! under way at a time. Closed loop starts the next one at once; open loop starts it when its time has
-//! come and measures from then, so that waiting behind a slow answer counts as latency.
+//! One connection's loop: prepare a request, wait until it may start, send it, read the answer, have
+//! it judged, count. One request is under way at a time.
+//!
+//! Here: sockets and times. Not here: what is asked and which answers are right ([`Script`]).
 
 use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::answer::Validator;
+use hdrhistogram::Histogram;
+
+use crate::answer::Counts;
+use crate::arrivals::{Arrivals, Pace};
 use crate::http::{Answer, Reader};
-use crate::options::Plan;
-use crate::tally::Tally;
-use crate::template::Request;
+use crate::run::Plan;
+use crate::tally::{self, Tally};
 
 const ANSWER_WAIT: Duration = Duration::from_secs(30);
 const CONNECT_WAIT: Duration = Duration::from_secs(2);
@@ -21,6 +25,71 @@ const PAUSE_BROKEN: Duration = Duration::from_millis(100);
 const PAUSE_REFUSED: Duration = Duration::from_millis(5);
 /// Failures in a row after which a connection gives up.
 const BROKEN_IN_A_ROW_MAX: u32 = 20;
+
+/// What one connection asks, and which answers are right.
+pub(crate) trait Script: Send {
+    /// Prepares the next request and names its kind by its place in the plan's list; `None` when
+    /// there is nothing more to ask. It is called before the request's time, so what it takes is not
+    /// in the latency.
+    fn prepare(&mut self) -> Option<usize>;
+
+    /// The prepared request, head and body.
+    fn bytes(&self) -> &[u8];
+
+    /// Judges its answer. Refusals for load (429, 503) do not come here.
+    fn judge(&mut self, status: u16, body: &[u8]) -> Result<Judged, Wrong>;
+
+    /// The request was refused for load or its connection broke: nobody knows what became of it.
+    fn lost(&mut self) {}
+}
+
+/// A right answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Judged {
+    /// Units that were decided.
+    pub(crate) units: u64,
+    /// Units that were answered undecided.
+    pub(crate) undecided: u64,
+    /// What checks were told.
+    pub(crate) counts: Counts,
+}
+
+impl Judged {
+    /// One unit that is no check.
+    pub(crate) fn one() -> Self {
+        Self {
+            units: 1,
+            undecided: 0,
+            counts: Counts::default(),
+        }
+    }
+
+    /// The answers of checks.
+    pub(crate) fn checks(counts: Counts) -> Self {
+        let all: u64 = counts.decisions.iter().sum();
+        let undecided = counts.undecided();
+        Self {
+            units: all - undecided,
+            undecided,
+            counts,
+        }
+    }
+}
+
+/// A wrong answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Wrong {
+    /// A status that this request may not get.
+    Status,
+    /// A body that breaks a rule, in words.
+    Answer(String),
+}
+
+impl<E: std::fmt::Display> From<E> for Wrong {
+    fn from(rule: E) -> Self {
+        Self::Answer(rule.to_string())
+    }
+}
 
 /// The moments all connections of a run share.
 #[derive(Debug, Clone, Copy)]
@@ -33,126 +102,95 @@ pub(crate) struct Clock {
     pub(crate) end: Instant,
 }
 
-/// What the progress line shows while a run goes on.
-#[derive(Debug, Default)]
+/// What is known of a run while it goes on.
+#[derive(Debug)]
 pub(crate) struct Live {
-    /// Checks answered, warm-up included.
-    pub(crate) checks: AtomicU64,
+    /// Units decided, warm-up included.
+    pub(crate) units: AtomicU64,
     /// Faults of any kind.
     pub(crate) faults: AtomicU64,
+    /// Connections that have not ended.
+    pub(crate) open: AtomicU64,
+    /// Latencies since somebody last took them.
+    pub(crate) recent: Mutex<Histogram<u64>>,
+}
+
+impl Live {
+    /// Of so many connections.
+    pub(crate) fn new(connections: u64) -> Result<Self, String> {
+        Ok(Self {
+            units: AtomicU64::new(0),
+            faults: AtomicU64::new(0),
+            open: AtomicU64::new(connections),
+            recent: Mutex::new(tally::histogram(2)?),
+        })
+    }
+
+    fn answered(&self, units: u64, took: Duration) {
+        self.units.fetch_add(units, Ordering::Relaxed);
+        let mut recent = self.recent.lock().unwrap_or_else(PoisonError::into_inner);
+        recent.saturating_record(tally::nanoseconds(took));
+    }
 }
 
 /// Runs one connection to the end of the plan.
 pub(crate) fn run(
-    plan: &Plan,
+    plan: &Plan<'_>,
     connection: u64,
     clock: Clock,
+    arrivals: &Arrivals,
     live: &Live,
 ) -> Result<Tally, String> {
-    let common = &plan.common;
-    let request = Request::new(
-        &plan.shape,
-        &plan.host,
-        &common.key,
-        common.seed,
-        connection,
-    );
+    let ends = Ends(live);
     let mut driver = Driver {
         plan,
         clock,
         live,
-        validator: Validator::new(request.checks()),
-        request,
         reader: Reader::new(),
         stream: None,
-        tally: Tally::new()?,
+        tally: Tally::new(plan.steps.len())?,
     };
-    driver.run(Pace::new(plan, connection, clock));
+    driver.run(&mut *(plan.script)(connection)?, arrivals);
+    drop(ends);
     Ok(driver.tally)
 }
 
-/// When requests start.
-#[derive(Debug, Clone, Copy)]
-enum Pace {
-    /// As soon as the last one is answered.
-    Closed,
-    /// At `next`, then every `every`.
-    Open { next: Instant, every: Duration },
-}
+/// Counts a connection as ended, however it ends.
+struct Ends<'a>(&'a Live);
 
-impl Pace {
-    fn new(plan: &Plan, connection: u64, clock: Clock) -> Self {
-        let Some(rate) = plan.common.target_rate else {
-            return Self::Closed;
-        };
-        let connections = plan.common.connections as f64;
-        let every = plan.checks_per_request() as f64 * connections / rate;
-        let offset = every * connection as f64 / connections;
-        Self::Open {
-            next: clock.start + Duration::from_secs_f64(offset),
-            every: Duration::from_secs_f64(every),
-        }
-    }
-
-    /// The moment the next request counts from, after waiting for it; `None` at the end.
-    fn next(&mut self, end: Instant) -> Option<Instant> {
-        let now = Instant::now();
-        if now >= end {
-            return None;
-        }
-        let Self::Open { next, every } = self else {
-            return Some(now);
-        };
-        let intended = *next;
-        if intended >= end {
-            return None;
-        }
-        *next += *every;
-        if intended > now {
-            thread::sleep(intended - now);
-        }
-        Some(intended)
-    }
-
-    /// Requests whose time came before `end` and which were never started.
-    fn unsent(self, end: Instant) -> u64 {
-        match self {
-            Self::Open { next, every } if next < end => {
-                (end - next).as_nanos().div_ceil(every.as_nanos().max(1)) as u64
-            }
-            Self::Open { .. } | Self::Closed => 0,
-        }
+impl Drop for Ends<'_> {
+    fn drop(&mut self) {
+        self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
-#[derive(Debug)]
-struct Driver<'a> {
-    plan: &'a Plan,
+struct Driver<'a, 'p> {
+    plan: &'a Plan<'p>,
     clock: Clock,
     live: &'a Live,
-    validator: Validator,
-    request: Request,
     reader: Reader,
     stream: Option<TcpStream>,
     tally: Tally,
 }
 
-impl Driver<'_> {
-    fn run(&mut self, mut pace: Pace) {
+impl Driver<'_, '_> {
+    fn run(&mut self, script: &mut dyn Script, arrivals: &Arrivals) {
         let mut broken_in_a_row = 0;
-        while let Some(start) = pace.next(self.clock.end) {
-            self.request.renew();
-            match self.exchange() {
+        while let Some(step) = script.prepare() {
+            let Some(start) = arrivals.next() else { break };
+            match self.exchange(script.bytes()) {
                 Ok(answer) => {
                     broken_in_a_row = 0;
-                    self.judge(answer, start, Instant::now());
-                    if is_final(answer.status) {
+                    let goes_on = self.judge(script, step, answer, start, Instant::now());
+                    if !goes_on {
                         break;
                     }
                 }
+                Err(_) if self.plan.may_break => break,
                 Err(error) => {
                     broken_in_a_row += 1;
                     self.stream = None;
+                    script.lost();
                     self.tally.broken += 1;
                     self.fault(format!("connection: {error}"));
                     if broken_in_a_row == BROKEN_IN_A_ROW_MAX {
@@ -162,11 +200,10 @@ impl Driver<'_> {
                 }
             }
         }
-        self.tally.unsent = pace.unsent(self.clock.end);
     }
 
-    /// Sends the request and reads its answer, over a new connection when there is none.
-    fn exchange(&mut self) -> io::Result<Answer> {
+    /// Sends a request and reads its answer, over a new connection when there is none.
+    fn exchange(&mut self, request: &[u8]) -> io::Result<Answer> {
         let mut stream = match self.stream.take() {
             Some(stream) => stream,
             None => {
@@ -178,7 +215,7 @@ impl Driver<'_> {
                 stream
             }
         };
-        stream.write_all(self.request.bytes())?;
+        stream.write_all(request)?;
         let answer = self.reader.read(&mut stream)?;
         if !answer.closes {
             self.stream = Some(stream);
@@ -187,51 +224,74 @@ impl Driver<'_> {
     }
 
     fn connect(&self) -> io::Result<TcpStream> {
-        let address = self.plan.address;
+        let address = self.plan.at.address;
         TcpStream::connect_timeout(&address, CONNECT_WAIT).map_err(|error| {
             let words = format!("{address}: {error}; is a server running there?");
             io::Error::new(error.kind(), words)
         })
     }
 
-    fn judge(&mut self, answer: Answer, start: Instant, done: Instant) {
-        let measured = start >= self.clock.measured_from;
+    /// Counts an answer; false when the connection shall end.
+    fn judge(
+        &mut self,
+        script: &mut dyn Script,
+        step: usize,
+        answer: Answer,
+        start: Instant,
+        done: Instant,
+    ) -> bool {
+        let (from, took) = (
+            self.clock.measured_from,
+            done.saturating_duration_since(start),
+        );
+        let timely = start >= from;
+        // In an open loop that has fallen behind, what is answered now was due long ago; the rate is
+        // of what is answered in the measured time, the latency of what is due in it.
+        let measured = timely || (self.plan.pace != Pace::Closed && done >= from);
         if measured {
-            self.tally.bytes_sent += self.request.bytes().len() as u64;
+            self.tally.bytes_sent += script.bytes().len() as u64;
             self.tally.bytes_received += answer.bytes as u64;
             self.tally.last = Some(done);
         }
-        if answer.status != 200 {
+        if matches!(answer.status, 429 | 503) {
+            script.lost();
             self.refused(answer.status);
-            return;
+            return true;
         }
-        let body = self.reader.body();
-        let checks = self.request.checks();
-        let verdict = match self.plan.shape.batch {
-            Some(_) => self.validator.batch(body, checks, self.request.probes()),
-            None => self.validator.single(body),
-        };
-        match verdict {
-            Ok(counts) => {
-                self.live.checks.fetch_add(checks as u64, Ordering::Relaxed);
+        match script.judge(answer.status, self.reader.body()) {
+            Ok(judged) => {
+                self.live.answered(judged.units, took);
                 if measured {
-                    self.tally
-                        .answered(done.saturating_duration_since(start), &counts, checks);
+                    self.tally.answered(&judged);
                 }
+                if timely {
+                    self.tally.took(step, took);
+                }
+                true
             }
-            Err(invalid) => {
+            Err(Wrong::Status) => {
+                self.status(answer.status);
+                !is_final(answer.status)
+            }
+            Err(Wrong::Answer(rule)) => {
                 // Also in the warm-up: a wrong answer is wrong whenever it comes.
-                self.tally.invalid += 1;
-                self.fault(format!("invalid answer: {invalid}"));
+                self.tally.wrong += 1;
+                let what = self.plan.steps[step];
+                self.fault(format!("{what}: wrong answer: {rule}"));
+                true
             }
         }
     }
 
-    fn refused(&mut self, status: u16) {
+    fn status(&mut self, status: u16) {
         *self.tally.statuses.entry(status).or_default() += 1;
         self.fault(format!("status {status}: {}", excerpt(self.reader.body())));
-        if matches!(status, 429 | 503) {
-            self.tally.refused += 1;
+    }
+
+    fn refused(&mut self, status: u16) {
+        self.status(status);
+        self.tally.refused += 1;
+        if self.plan.pace == Pace::Closed {
             thread::sleep(PAUSE_REFUSED);
         }
     }
@@ -248,7 +308,7 @@ const fn is_final(status: u16) -> bool {
 }
 
 /// What a body says, for a report line: a problem's detail, else its start.
-fn excerpt(body: &[u8]) -> String {
+pub(crate) fn excerpt(body: &[u8]) -> String {
     let problem = serde_json::from_slice::<serde_json::Value>(body).ok();
     let detail = problem.as_ref().and_then(|it| it.get("detail")?.as_str());
     let text = detail.map_or_else(|| String::from_utf8_lossy(body), Into::into);
@@ -265,20 +325,5 @@ mod tests {
             br#"{"title":"The request breaks the contract","detail":"`purpose` is wrong"}"#;
         assert_eq!(excerpt(problem), "`purpose` is wrong");
         assert_eq!(excerpt(b"<html>\r\n"), "<html>");
-    }
-
-    #[test]
-    fn an_open_loop_keeps_its_times_and_tells_what_it_did_not_send() {
-        let now = Instant::now();
-        let every = Duration::from_millis(10);
-        let past = now - Duration::from_millis(25);
-        let end = now + Duration::from_secs(60);
-        let mut pace = Pace::Open { next: past, every };
-        assert_eq!(pace.next(end), Some(past));
-        assert_eq!(pace.next(end), Some(past + every));
-        assert_eq!(pace.unsent(past + every * 5), 3);
-        assert_eq!(pace.unsent(past + every), 0);
-        assert_eq!(Pace::Closed.unsent(end), 0);
-        assert_eq!(pace.next(now - every), None);
     }
 }

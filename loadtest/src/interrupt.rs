@@ -3,6 +3,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::flag;
@@ -22,6 +24,29 @@ pub(crate) fn listen() -> Result<(), String> {
             .map_err(|error| format!("signal {signal} cannot be listened to: {error}"))?;
     }
     Ok(())
+}
+
+/// The longest that a sleep does not notice.
+const SLICE: Duration = Duration::from_millis(100);
+
+/// Sleeps until a moment, or until somebody asks the harness to stop.
+pub(crate) fn sleep_until(moment: Instant) {
+    while !asked() {
+        let left = moment.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        thread::sleep(left.min(SLICE));
+    }
+}
+
+/// An error once somebody asked the harness to stop.
+pub(crate) fn check() -> Result<(), String> {
+    if asked() {
+        Err("stopped before it was over".to_owned())
+    } else {
+        Ok(())
+    }
 }
 
 /// Whether somebody asked the harness to stop.

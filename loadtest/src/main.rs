@@ -1,7 +1,8 @@
-//! The bundled load harness: asks a running server, validates every answer, prints figures. It shares
-//! the machine with the server when both run on one, so it is built to be light: bodies are patched in
-//! place ([`template`]) and answers are scanned once ([`answer`]). It knows the wire contract from its
-//! own side and uses no code of the server, so that a fault in the server's types cannot hide.
+//! The bundled load harness: asks a server, validates every answer, prints figures. It shares the
+//! machine with the server when both run on one, so it is built to be light: bodies are patched in
+//! place ([`form`]) and answers are scanned once ([`answer`], [`scan`]). It knows the wire contract
+//! from its own side and uses no code of the server, so that a fault in the server's types cannot
+//! hide.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -9,33 +10,43 @@
 )]
 #![expect(
     clippy::disallowed_methods,
-    reason = "outside the server: it paces requests and measures by the machine's clock"
+    reason = "outside the server: it paces requests, measures by the machine's clock and leaves by itself"
 )]
 
 mod answer;
+mod arrivals;
+mod ask;
+mod checks;
 mod connection;
-mod fairness;
+mod form;
 mod html;
 mod http;
 mod interrupt;
+mod machine;
 mod options;
-mod paid;
+mod outside;
 mod peer;
+mod process;
+mod progress;
 mod random;
-#[allow(dead_code, reason = "filled in by the scenarios, one after the other")]
 mod report;
 mod run;
 mod scan;
+mod scenario;
+mod spawn;
 mod table;
 mod tally;
+mod target;
 mod template;
+mod token;
 
+use std::path::Path;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 
-use crate::options::{Options, Scenario};
-use crate::table::Report;
+use crate::options::Options;
+use crate::report::Document;
 
 fn main() -> ExitCode {
     match drive(&Options::parse()) {
@@ -48,66 +59,32 @@ fn main() -> ExitCode {
     }
 }
 
-/// Carries out every run; false when an answer was invalid or missing.
+/// Carries out a scenario; false when an answer was wrong or none came.
 fn drive(options: &Options) -> Result<bool, String> {
-    if let Scenario::Paid { paid } = &options.scenario {
-        let report = paid::run(paid)?;
-        let json = || serde_json::to_string(&report).map_err(|error| error.to_string());
-        println!(
-            "{}",
-            if paid.json {
-                json()?
-            } else {
-                report.to_string()
-            }
-        );
-        return Ok(true);
+    process::wake_on_time();
+    interrupt::listen()?;
+    let scenario = &options.scenario;
+    if let Some(path) = &options.html {
+        html::check(path)?;
     }
-    if let Scenario::Fairness { fairness } = &options.scenario {
-        return fairness::run(fairness, |round| {
-            let json = || serde_json::to_string(round).map_err(|error| error.to_string());
-            let text = if fairness.json {
-                json()?
-            } else {
-                round.to_string()
-            };
-            println!("{text}");
-            Ok(())
-        });
+    let mut document = Document {
+        format: report::FORMAT,
+        scenario: scenario.name().to_owned(),
+        command: options::command_line(std::env::args()),
+        started_ms: options::unix_ms(),
+        machine: machine::this(Path::new(".")),
+        ..Document::default()
+    };
+    scenario.run(&mut document)?;
+    document.judge();
+    if let Some(path) = &options.html {
+        html::write(path, &document)?;
     }
-    if let Scenario::Peer { peer } = &options.scenario {
-        if let Some(path) = &options.html {
-            html::check(path)?;
-        }
-        let document = peer::run(peer, |line| eprintln!("{line}"))?;
-        if let Some(path) = &options.html {
-            html::write(path, &document)?;
-        }
-        if peer.common.json {
-            let json = serde_json::to_string(&document).map_err(|error| error.to_string())?;
-            println!("{json}");
-        } else {
-            println!("{}", peer::Table(&document));
-        }
-        return Ok(document.passed);
-    }
-    let mut passed = true;
-    for plan in options.plans()? {
-        let report = run::run(&plan)?;
-        print(&report, plan.common.json)?;
-        passed &= report.passed();
-    }
-    Ok(passed)
-}
-
-fn print(report: &Report, json: bool) -> Result<(), String> {
-    if json {
-        println!(
-            "{}",
-            serde_json::to_string(report).map_err(|error| error.to_string())?
-        );
+    if scenario.output().json {
+        let json = serde_json::to_string(&document).map_err(|error| error.to_string())?;
+        println!("{json}");
     } else {
-        println!("{report}");
+        print!("{}", table::Table(&document));
     }
-    Ok(())
+    Ok(document.passed)
 }

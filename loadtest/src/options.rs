@@ -1,22 +1,22 @@
-//! The command line, and the plan of a run it describes.
+//! The command line, and what its parts mean: who is asked, how long, when requests start.
 
-use std::net::{SocketAddr, ToSocketAddrs};
 use std::path::PathBuf;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::{Args, Parser};
 
-use crate::fairness::FairnessOptions;
-use crate::paid::PaidOptions;
-use crate::peer::PeerOptions;
-use crate::template::Shape;
+use crate::arrivals::{Pace, STEADY};
+use crate::run::Plan;
+use crate::scenario::Scenario;
 
-/// Checks in a batch, at most: the contract's bound.
-const BATCH_MAX: u32 = 500;
-
-/// Drives a running server with checks, validates every answer and prints figures.
+/// Drives a server with load, validates every answer and prints figures.
+///
+/// The server is one that runs (--url, --key) or one that is started for the run (--spawn). Requests
+/// start at their times (open loop, --rate) and latency counts from then, unless --closed or the
+/// scenario says otherwise. The exit status is 1 when an answer was wrong and 2 when nothing could be
+/// measured; slowness and refusals for load (429, 503) do not change it.
 #[derive(Debug, Parser)]
-#[command(version, about, max_term_width = 80)]
+#[command(name = "interlock-load", version, max_term_width = 80)]
 pub(crate) struct Options {
     /// What to ask.
     #[command(subcommand)]
@@ -26,252 +26,114 @@ pub(crate) struct Options {
     pub(crate) html: Option<PathBuf>,
 }
 
-/// The kinds of load.
-#[derive(Debug, Subcommand)]
-pub(crate) enum Scenario {
-    /// Batches of distinct checks, spread over customers and objects
-    Batch {
-        #[command(flatten)]
-        common: Common,
-        #[command(flatten)]
-        batch: BatchOptions,
-    },
-    /// The same, with every check on one customer, one object, or first the one and then the other
-    Hot {
-        #[command(flatten)]
-        common: Common,
-        #[command(flatten)]
-        batch: BatchOptions,
-        /// What all checks share
-        #[arg(long, value_enum, default_value_t = On::Both)]
-        on: On,
-    },
-    /// One check a request
-    Single {
-        #[command(flatten)]
-        common: Common,
-    },
-    /// Calls of one paid operation of the space, each admitted and then settled
-    Paid {
-        #[command(flatten)]
-        paid: PaidOptions,
-    },
-    /// Single checks of one space, alone and then beside a flood of batches of another
-    Fairness {
-        #[command(flatten)]
-        fairness: FairnessOptions,
-    },
-    /// Batches beside Redis or PostgreSQL, started here with every answer on disk: the ratio of both
-    Peer {
-        #[command(flatten)]
-        peer: Box<PeerOptions>,
-    },
-}
-
-/// What the checks of a hot run share.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum On {
-    /// One customer, many objects
-    Customer,
-    /// One object, many customers
-    Object,
-    /// Two runs: one customer, then one object
-    Both,
-}
-
-/// Options of batches.
+/// Who is asked.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct BatchOptions {
-    /// Checks in a request
-    #[arg(long, default_value_t = BATCH_MAX, value_parser = clap::value_parser!(u32).range(1..=500))]
-    pub(crate) batch: u32,
-    /// Pairs of checks a batch that share an effect key, which proves the order of the answers; the
-    /// later one of a pair is denied
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(0..=50))]
-    pub(crate) order_probes: u32,
-}
-
-/// Options of every scenario.
-#[derive(Debug, Clone, Args)]
-pub(crate) struct Common {
-    /// The server, http only
+pub(crate) struct Where {
+    /// A server that runs, http only
     #[arg(long, default_value = "http://127.0.0.1:7440")]
     pub(crate) url: String,
-    /// An API key with the scope `coordinate`
+    /// An API key with the scope `coordinate`; without it INTERLOCK_KEY is read
     #[arg(long)]
-    pub(crate) key: String,
+    pub(crate) key: Option<String>,
+    /// Start a server for the run, with spaces of its own, and end it afterwards; without a name it
+    /// is `interlock` beside this program
+    #[arg(long, num_args = 0..=1, value_name = "BINARY", conflicts_with_all = ["url", "key"])]
+    pub(crate) spawn: Option<Option<PathBuf>>,
+    /// Shards of the spawned server; without it as many as it chooses itself
+    #[arg(long, requires = "spawn", value_parser = clap::value_parser!(u32).range(1..=256))]
+    pub(crate) shards: Option<u32>,
+    /// Where the spawned server's private directory is made; without it beside its program
+    #[arg(long, requires = "spawn", value_name = "DIR")]
+    pub(crate) data: Option<PathBuf>,
+    /// A setting of the spawned server; may come several times
+    #[arg(long, requires = "spawn", value_name = "SECTION.NAME=VALUE")]
+    pub(crate) set: Vec<String>,
+}
+
+/// How long, over how many connections.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Length {
     /// Measured seconds
     #[arg(long, default_value_t = 10.0, value_parser = measured)]
     pub(crate) seconds: f64,
     /// Seconds of load before the measured ones
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     pub(crate) warm_up: f64,
-    /// Connections, each with one request under way
-    #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u64).range(1..=1000))]
-    pub(crate) connections: u64,
-    /// Checks a second to start, whatever the answers do (open loop); latency then counts from when
-    /// a request should have started, so a server that stands still cannot hide it
+    /// Connections, each with one request under way; without it as many as suit the scenario
+    #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1000))]
+    pub(crate) connections: Option<u64>,
+}
+
+/// When requests start.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Pacing {
+    /// Checks (or requests, where a scenario has no checks) a second to start, whatever the answers
+    /// do: an open loop. Without it a rate that suits the scenario
     #[arg(long, value_parser = rate)]
-    pub(crate) target_rate: Option<f64>,
-    /// Chooses customers and objects; effect keys are new in every run
-    #[arg(long, default_value_t = 1)]
-    pub(crate) seed: u64,
-    /// Customers to spread over
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=9_999_999))]
-    pub(crate) customers: u64,
-    /// Objects to spread over
-    #[arg(long, default_value_t = 1_000_000, value_parser = clap::value_parser!(u64).range(1..=9_999_999))]
-    pub(crate) objects: u64,
-    /// The purpose of every check. In the conformance space `service` has no budget and no token, so
-    /// every distinct check is allowed; `marketing` has both
-    #[arg(long, default_value = "service", value_parser = name)]
-    pub(crate) purpose: String,
-    /// The channel of every check
-    #[arg(long, default_value = "whatsapp", value_parser = name)]
-    pub(crate) channel: String,
-    /// The gateway of every check: a purpose with tokens then gets one signed for each allow
-    #[arg(long, value_parser = name)]
-    pub(crate) gateway: Option<String>,
-    /// Leave with status 0 even if the server refused load with 429 or 503
-    #[arg(long)]
-    pub(crate) allow_refusals: bool,
-    /// Print one JSON object a run instead of a table
+    pub(crate) rate: Option<f64>,
+    /// Start the next request when the last one is answered instead: a closed loop, which finds out
+    /// how much can be had, and in which a slow server hides from its latency
+    #[arg(long, conflicts_with = "rate")]
+    pub(crate) closed: bool,
+}
+
+/// How figures are shown.
+#[derive(Debug, Clone, Args)]
+pub(crate) struct Output {
+    /// Print one JSON document instead of a table
     #[arg(long)]
     pub(crate) json: bool,
 }
 
-/// One run: what is asked, of whom, how and how long.
-#[derive(Debug, Clone)]
-pub(crate) struct Plan {
-    /// The scenario's name in reports.
-    pub(crate) title: &'static str,
-    /// The body's shape.
-    pub(crate) shape: Shape,
-    /// Where the server listens.
-    pub(crate) address: SocketAddr,
-    /// The `Host` header.
-    pub(crate) host: String,
-    /// How long, before and during the measurement.
-    pub(crate) warm_up: Duration,
-    /// The measured time.
-    pub(crate) measured: Duration,
-    /// The options as given.
-    pub(crate) common: Common,
-}
-
-impl Options {
-    /// The runs of checks asked for, in order; none of the scenarios that have their own.
-    pub(crate) fn plans(&self) -> Result<Vec<Plan>, String> {
-        match &self.scenario {
-            Scenario::Batch { common, batch } => Ok(vec![Plan::new("batch", common, Some(batch))?]),
-            Scenario::Paid { .. } | Scenario::Fairness { .. } | Scenario::Peer { .. } => {
-                Ok(Vec::new())
-            }
-            Scenario::Single { common } => Ok(vec![Plan::new("single", common, None)?]),
-            Scenario::Hot { common, batch, on } => {
-                let mut plans = Vec::new();
-                if *on != On::Object {
-                    let mut plan = Plan::new("hot customer", common, Some(batch))?;
-                    plan.shape.customers = 1;
-                    plans.push(plan);
-                }
-                if *on != On::Customer {
-                    let mut plan = Plan::new("hot object", common, Some(batch))?;
-                    plan.shape.objects = 1;
-                    plan.shape.run = plan.shape.run.wrapping_add(1);
-                    plans.push(plan);
-                }
-                Ok(plans)
-            }
+impl Pacing {
+    /// What was asked for, else an open loop at `usual` units a second; `batch` units in a request.
+    pub(crate) fn pace(&self, usual: f64, batch: f64) -> Pace {
+        if self.closed {
+            return Pace::Closed;
+        }
+        Pace::Open {
+            per_second: self.rate.unwrap_or(usual) / batch,
+            profile: STEADY,
         }
     }
 }
 
-impl Plan {
-    /// Single checks of the quiet space of a fairness run.
-    pub(crate) fn quiet(common: &Common) -> Result<Self, String> {
-        Self::new("quiet", common, None)
-    }
-
-    /// Batches of a comparison with peers; one bare check a request for batches of one.
-    pub(crate) fn beside_peers(common: &Common, batch: &BatchOptions) -> Result<Self, String> {
-        Self::new("peer", common, (batch.batch > 1).then_some(batch))
-    }
-
-    /// Full batches of its flooding space.
-    pub(crate) fn flood(common: &Common) -> Result<Self, String> {
-        let batch = BatchOptions {
-            batch: BATCH_MAX,
-            order_probes: 1,
-        };
-        Self::new("flood", common, Some(&batch))
-    }
-
-    fn new(
-        title: &'static str,
-        common: &Common,
-        batch: Option<&BatchOptions>,
-    ) -> Result<Self, String> {
-        let (host, address) = resolve(&common.url)?;
-        let path = if batch.is_some() {
-            "/v1/coordination/check/batch"
-        } else {
-            "/v1/coordination/check"
-        };
-        let shape = Shape {
-            path,
-            batch: batch.map(|batch| batch.batch as usize),
-            purpose: common.purpose.clone(),
-            channel: common.channel.clone(),
-            gateway: common.gateway.clone(),
-            customers: common.customers,
-            objects: common.objects,
-            order_probes: batch.map_or(0, |batch| batch.order_probes as usize),
-            run: run_tag(),
-        };
-        Ok(Self {
-            title,
-            shape,
-            address,
-            host,
-            warm_up: Duration::from_secs_f64(common.warm_up),
-            measured: Duration::from_secs_f64(common.seconds),
-            common: common.clone(),
-        })
-    }
-
-    /// Checks in one request.
-    pub(crate) fn checks_per_request(&self) -> usize {
-        self.shape.batch.unwrap_or(1)
+impl Length {
+    /// Puts the times, and the connections or `usual` of them, into a plan.
+    pub(crate) fn apply(&self, plan: &mut Plan<'_>, usual: u64) {
+        plan.connections = self.connections.unwrap_or(usual);
+        plan.warm_up = Duration::from_secs_f64(self.warm_up);
+        plan.measured = Duration::from_secs_f64(self.seconds);
     }
 }
 
 /// Differs between runs: hundredths of a second, which repeat after a year and four months.
 pub(crate) fn run_tag() -> u32 {
+    (unix_ms() / 10) as u32
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn unix_ms() -> u64 {
     let since = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    (since.as_millis() / 10) as u32
+    since.as_millis() as u64
 }
 
-pub(crate) fn resolve(url: &str) -> Result<(String, SocketAddr), String> {
-    let host = url
-        .strip_prefix("http://")
-        .map(|rest| rest.trim_end_matches('/'))
-        .filter(|host| !host.is_empty() && !host.contains('/'))
-        .ok_or_else(|| format!("the url must read http://HOST:PORT, not {url}"))?;
-    let with_port = if host.contains(':') {
-        host.to_owned()
-    } else {
-        format!("{host}:80")
-    };
-    let mut addresses = with_port
-        .to_socket_addrs()
-        .map_err(|error| format!("{with_port}: {error}"))?;
-    let address = addresses
-        .next()
-        .ok_or_else(|| format!("{with_port} has no address"))?;
-    Ok((host.to_owned(), address))
+/// The command line as it was given, without keys.
+pub(crate) fn command_line(words: impl Iterator<Item = String>) -> String {
+    let mut shown = vec!["interlock-load".to_owned()];
+    let mut hides = false;
+    for word in words.skip(1) {
+        let secret = word.starts_with("--key") || word.starts_with("--quiet-key");
+        shown.push(match word.split_once('=') {
+            _ if hides => "…".to_owned(),
+            Some((name, _)) if secret => format!("{name}=…"),
+            Some(_) | None => word.clone(),
+        });
+        hides = secret && !word.contains('=');
+    }
+    shown.join(" ")
 }
 
 pub(crate) fn seconds(text: &str) -> Result<f64, String> {
@@ -293,12 +155,12 @@ pub(crate) fn measured(text: &str) -> Result<f64, String> {
     }
 }
 
-fn rate(text: &str) -> Result<f64, String> {
+pub(crate) fn rate(text: &str) -> Result<f64, String> {
     let value: f64 = text.parse().map_err(|_| "not a number".to_owned())?;
-    if (1.0..=1e9).contains(&value) {
+    if (0.1..=1e9).contains(&value) {
         Ok(value)
     } else {
-        Err("1 to 1000000000".to_owned())
+        Err("0.1 to 1000000000".to_owned())
     }
 }
 
@@ -317,52 +179,79 @@ pub(crate) fn name(text: &str) -> Result<String, String> {
 
 #[cfg(test)]
 mod tests {
+    use clap::CommandFactory as _;
+
     use super::*;
 
-    fn plans(line: &str) -> Vec<Plan> {
-        let words = ["loadtest"].into_iter().chain(line.split(' '));
+    fn parsed(line: &str) -> Result<Options, clap::Error> {
+        let words = ["interlock-load"].into_iter().chain(line.split(' '));
         Options::try_parse_from(words)
-            .expect("a good line")
-            .plans()
-            .expect("plans")
     }
 
     #[test]
-    fn hot_means_one_customer_then_one_object() {
-        let both = plans("hot --key k");
-        assert_eq!(
-            (both[0].shape.customers, both[0].shape.objects),
-            (1, 1_000_000)
-        );
-        assert_eq!(
-            (both[1].shape.customers, both[1].shape.objects),
-            (1_000_000, 1)
-        );
-        assert_ne!(both[0].shape.run, both[1].shape.run);
-        assert_eq!(plans("hot --key k --on object").len(), 1);
+    fn the_command_line_makes_sense() {
+        Options::command().debug_assert();
+    }
+
+    #[test]
+    fn good_lines_are_taken() {
+        let good = [
+            "batch",
+            "batch --spawn",
+            "batch --spawn --closed --shards 2 --data . --set limits.space_asks_ms=0",
+            "single --url http://127.0.0.1:1 --key k --rate 5000",
+            "hot --on customer,object --key k",
+            "shards --spawn --list 1,2",
+            "growth --spawn --steps 1000,2000",
+            "peer --spawn --peer redis,postgres --at 1,4",
+        ];
+        for line in good {
+            assert!(parsed(line).is_ok(), "{line}: {:?}", parsed(line).err());
+        }
     }
 
     #[test]
     fn bad_values_are_refused() {
         let bad = [
-            "batch",
-            "batch --key k --batch 501",
-            "batch --key k --seconds -1",
-            "batch --key k --seconds 0",
-            "batch --key k --purpose Bad",
-            "single --key k --order-probes 1",
+            "",
+            "batch --batch 501",
+            "batch --seconds -1",
+            "batch --seconds 0",
+            "batch --purpose Bad",
+            "batch --closed --rate 5",
+            "batch --shards 2",
+            "batch --spawn --url http://127.0.0.1:1",
+            "single --order-probes 1",
         ];
         for line in bad {
-            let words = ["loadtest"].into_iter().chain(line.split(' '));
-            assert!(Options::try_parse_from(words).is_err(), "{line}");
+            assert!(parsed(line).is_err(), "{line}");
         }
-        for url in [
-            "https://x",
-            "127.0.0.1:1",
-            "http://",
-            "http://127.0.0.1:1/path",
-        ] {
-            assert!(resolve(url).is_err(), "{url}");
-        }
+    }
+
+    #[test]
+    fn a_command_line_is_shown_without_its_key() {
+        let words = [
+            "x/load",
+            "batch",
+            "--key",
+            "secret",
+            "--key=other",
+            "--rate",
+            "5",
+        ];
+        let shown = command_line(words.into_iter().map(str::to_owned));
+        assert_eq!(shown, "interlock-load batch --key … --key=… --rate 5");
+    }
+
+    #[test]
+    fn a_rate_is_of_units_and_a_pace_of_requests() {
+        let pacing = |rate, closed| Pacing { rate, closed };
+        let open = |per_second| Pace::Open {
+            per_second,
+            profile: STEADY,
+        };
+        assert_eq!(pacing(None, false).pace(5_000.0, 500.0), open(10.0));
+        assert_eq!(pacing(Some(50.0), false).pace(5_000.0, 1.0), open(50.0));
+        assert_eq!(pacing(None, true).pace(5_000.0, 1.0), Pace::Closed);
     }
 }

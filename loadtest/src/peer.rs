@@ -25,13 +25,17 @@ mod server;
 mod table;
 
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
+use crate::checks::{About, Batches, Checks};
 use crate::interrupt;
-use crate::options::{self, BatchOptions, Common, Plan};
+use crate::options::{self, Length, Output, Where};
+use crate::progress;
 use crate::report::Document;
-use crate::run;
+use crate::run::{self, Plan};
+use crate::target::{Space, Target};
 
 use self::drive::Load;
 use self::judge::Ledger;
@@ -70,7 +74,7 @@ pub(crate) enum Kind {
 
 /// Options of the scenario.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct PeerOptions {
+pub(crate) struct Asked {
     /// The servers to compare with; each is started here, in a private directory
     #[arg(long = "peer", required = true, value_enum, value_delimiter = ',')]
     peers: Vec<Kind>,
@@ -81,7 +85,7 @@ pub(crate) struct PeerOptions {
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     rounds: u32,
     /// Contacts of a customer that a peer allows; take what the purpose allows in Interlock's space
-    #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u16).range(1..=1000))]
+    #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=1000))]
     budget_limit: u16,
     /// The hours in which they count
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u64).range(1..=8760))]
@@ -90,19 +94,27 @@ pub(crate) struct PeerOptions {
     #[arg(long, default_value = "/var/tmp")]
     peer_data: PathBuf,
     #[command(flatten)]
-    batch: BatchOptions,
+    server: Where,
     #[command(flatten)]
-    pub(crate) common: Common,
+    length: Length,
+    #[command(flatten)]
+    batches: Batches,
+    #[command(flatten)]
+    about: About,
+    #[command(flatten)]
+    pub(crate) output: Output,
 }
 
-/// Carries out the comparison. `tell` gets a line after each run.
-pub(crate) fn run(asked: &PeerOptions, tell: impl Fn(&str)) -> Result<Document, String> {
-    interrupt::listen()?;
-    let comparison = Comparison::prepare(asked)?;
-    let document = comparison.run(&tell);
+/// Carries out the comparison.
+pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> {
+    let target = Target::open(&asked.server, Space::Load)?;
+    document.meet(&target);
+    let comparison = Comparison::prepare(asked, &target)?;
+    let compared = comparison.run(document);
     // Ends the peers, also when a run failed.
     drop(comparison);
-    document
+    compared?;
+    target.close()
 }
 
 /// A peer that runs and holds its rules.
@@ -113,77 +125,77 @@ struct Peer {
 }
 
 struct Comparison<'a> {
-    asked: &'a PeerOptions,
-    plan: Plan,
+    asked: &'a Asked,
+    target: &'a Target,
     draw: Draw,
     peers: Vec<Peer>,
 }
 
 impl<'a> Comparison<'a> {
-    fn prepare(asked: &'a PeerOptions) -> Result<Self, String> {
-        let (common, batch) = (&asked.common, &asked.batch);
-        if common.objects > rules::OBJECT_FIRST {
+    fn prepare(asked: &'a Asked, target: &'a Target) -> Result<Self, String> {
+        let (about, batches) = (&asked.about, &asked.batches);
+        if about.objects > rules::OBJECT_FIRST {
             return Err(format!(
                 "a comparison takes at most {} objects",
                 rules::OBJECT_FIRST
             ));
         }
         let draw = Draw {
-            batch: batch.batch as usize,
-            probes: batch.order_probes as usize,
-            customers: common.customers,
-            objects: common.objects,
-            seed: common.seed,
+            batch: batches.batch as usize,
+            probes: batches.order_probes as usize,
+            customers: about.customers,
+            objects: about.objects,
+            seed: about.seed,
         };
         let rules = Rules {
-            purpose: common.purpose.clone(),
+            purpose: about.purpose.clone(),
             limit: asked.budget_limit,
             window_ms: asked.budget_hours * 3_600_000,
             lease_ms: LEASE_MS,
         };
-        let start = |kind| Peer::start(kind, &rules, common.customers, &asked.peer_data);
+        let start = |kind| Peer::start(kind, &rules, about.customers, &asked.peer_data);
         let peers = asked.peers.iter().map(|kind| start(*kind));
         Ok(Self {
-            plan: Plan::beside_peers(common, batch)?,
             draw,
             peers: peers.collect::<Result<_, _>>()?,
             asked,
+            target,
         })
     }
 
-    fn run(&self, tell: &impl Fn(&str)) -> Result<Document, String> {
+    fn run(&self, document: &mut Document) -> Result<(), String> {
         let mut rounds = Rounds::new(&self.draw);
         let mut number = 0;
         for round in 1..=self.asked.rounds {
             for &connections in &self.asked.at {
                 let cell = self.ours(round, connections)?;
-                tell(&cell.line());
+                progress::say(&cell.line());
                 rounds.add(cell);
                 if !rounds.right() {
-                    return Ok(rounds.document(&self.known()));
+                    rounds.tell(&self.known(), document);
+                    return Ok(());
                 }
                 for (index, peer) in self.peers.iter().enumerate() {
                     for &form in peer.forms(self.draw.batch) {
-                        if interrupt::asked() {
-                            return Err("stopped before the comparison was over".to_owned());
-                        }
+                        interrupt::check()?;
                         number += 1;
                         let load = Load {
                             draw: self.draw,
                             form,
                             connections,
                             run: number,
-                            warm_up: self.plan.warm_up,
-                            measured: self.plan.measured,
+                            warm_up: Duration::from_secs_f64(self.asked.length.warm_up),
+                            measured: Duration::from_secs_f64(self.asked.length.seconds),
                         };
                         let measured = drive::run(&*peer.server, &load, &peer.ledger)?;
                         let cell = Cell::of_peer(index, &*peer.server, &load, round, measured)?;
-                        tell(&cell.line());
+                        progress::say(&cell.line());
                         rounds.add(cell);
                     }
                 }
                 if !rounds.right() {
-                    return Ok(rounds.document(&self.known()));
+                    rounds.tell(&self.known(), document);
+                    return Ok(());
                 }
             }
         }
@@ -192,14 +204,28 @@ impl<'a> Comparison<'a> {
                 rounds.wrong(format!("{}: {error}", peer.server.name()));
             }
         }
-        Ok(rounds.document(&self.known()))
+        rounds.tell(&self.known(), document);
+        Ok(())
     }
 
     fn ours(&self, round: u32, connections: u64) -> Result<Cell, String> {
-        let mut plan = self.plan.clone();
-        plan.common.connections = connections;
-        plan.shape.run = options::run_tag();
-        Cell::of_ours(round, connections, run::run(&plan)?)
+        let (asked, target) = (self.asked, self.target);
+        // Batches of one are bare checks.
+        let batch = (self.draw.batch > 1).then_some(asked.batches.batch);
+        let mut shape = asked.about.shape(batch);
+        shape.order_probes = self.draw.probes.min(self.draw.batch / 2);
+        shape.run = options::run_tag();
+        let script = |connection| {
+            let checks = Checks::new(&shape, &target.endpoint, connection);
+            Ok(Box::new(checks.alone_in(target)) as Box<_>)
+        };
+        let mut plan = Plan::new("Interlock", target, &script);
+        plan.unit = "checks";
+        plan.batch = self.draw.batch as f64;
+        plan.about = asked.about.words();
+        asked.length.apply(&mut plan, connections);
+        plan.connections = connections;
+        Ok(Cell::of_ours(round, connections, run::run(&plan)?))
     }
 
     fn known(&self) -> Vec<outcome::Known> {

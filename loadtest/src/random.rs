@@ -32,6 +32,41 @@ impl Random {
         let wide = (self.next() as u128) * (bound as u128);
         (wide >> 64) as u64
     }
+
+    /// A number from 0 to below 1.
+    pub(crate) const fn share(&mut self) -> f64 {
+        (self.next() >> 11) as f64 / (1_u64 << 53) as f64
+    }
+}
+
+/// Numbers below a bound of which few come often: the rank's share falls with its power, as the
+/// contacts of real customers do. The distribution is the continuous one, rounded down.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Zipf {
+    bound: u64,
+    /// 1 minus the exponent.
+    left: f64,
+    /// What the density integrates to, up to the bound.
+    whole: f64,
+}
+
+impl Zipf {
+    /// Below `bound`, by an exponent above 0 that is not exactly 1.
+    pub(crate) fn new(bound: u64, exponent: f64) -> Self {
+        let left = 1.0 - exponent;
+        Self {
+            bound,
+            left,
+            whole: ((bound + 1) as f64).powf(left) - 1.0,
+        }
+    }
+
+    /// The next one; 0 comes most often.
+    pub(crate) fn draw(&self, random: &mut Random) -> u64 {
+        let share = random.share();
+        let rank = (1.0 + share * self.whole).powf(1.0 / self.left);
+        (rank as u64).saturating_sub(1).min(self.bound - 1)
+    }
 }
 
 #[cfg(test)]
@@ -47,6 +82,23 @@ mod tests {
         assert_eq!(draw(7, 0), draw(7, 0));
         assert_ne!(draw(7, 0), draw(7, 1));
         assert_ne!(draw(7, 0), draw(8, 0));
+    }
+
+    #[test]
+    fn few_numbers_come_often() {
+        let (zipf, mut random) = (Zipf::new(1_000_000, 1.1), Random::new(1, 0));
+        let mut first = 0;
+        let mut far = 0;
+        for _ in 0..10_000 {
+            let drawn = zipf.draw(&mut random);
+            assert!(drawn < 1_000_000);
+            first += u32::from(drawn == 0);
+            far += u32::from(drawn > 1_000);
+        }
+        assert!((700..1_200).contains(&first), "{first}");
+        assert!((1_000..5_000).contains(&far), "{far}");
+        let one = Zipf::new(1, 1.1);
+        assert!((0..100).all(|_| one.draw(&mut random) == 0));
     }
 
     #[test]

@@ -11,6 +11,9 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::machine;
+use crate::target::Target;
+
 /// The number of this shape; another one means that a name has another meaning.
 pub(crate) const FORMAT: u32 = 1;
 
@@ -199,6 +202,12 @@ pub(crate) struct Second {
     pub(crate) p50_ms: f64,
     /// Of the requests answered in it.
     pub(crate) p99_ms: f64,
+    /// Resident memory of the server, where it is a process of this machine.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) resident_bytes: Option<u64>,
+    /// Bytes of its data directory, where the harness knows it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) disk_bytes: Option<u64>,
 }
 
 /// What went wrong, by kind.
@@ -401,6 +410,23 @@ pub(crate) struct Spread {
     pub(crate) median: f64,
     /// The highest.
     pub(crate) max: f64,
+}
+
+impl Document {
+    /// Adds a server to those that were asked.
+    pub(crate) fn meet(&mut self, target: &Target) {
+        if let Some(data) = target.data() {
+            self.machine.file_system = machine::file_system_of(&data);
+        }
+        self.servers.push(target.facts());
+    }
+
+    /// Decides whether every answer was right.
+    pub(crate) fn judge(&mut self) {
+        let races = self.race.iter().all(|race| race.violations.is_empty());
+        let kept = self.recovery.iter().all(|recovery| recovery.lost == 0);
+        self.passed = races && kept && self.runs.iter().all(Run::passed);
+    }
 }
 
 impl Spread {

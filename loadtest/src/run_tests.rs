@@ -3,15 +3,15 @@
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-
-use clap::Parser as _;
+use std::sync::atomic::AtomicU64;
 
 use super::*;
-use crate::options::Options;
+use crate::arrivals::STEADY;
+use crate::checks::Checks;
+use crate::template::{Customers, Shape};
 
 /// Answers every request with `answer`, which gets the number of checks asked and of ids given out.
-fn serve(answer: fn(u64, u64) -> String) -> String {
+fn serve(answer: fn(u64, u64) -> String) -> Endpoint {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     let ids = Arc::new(AtomicU64::new(0));
@@ -21,7 +21,7 @@ fn serve(answer: fn(u64, u64) -> String) -> String {
             thread::spawn(move || answer_all(stream, &ids, answer));
         }
     });
-    url
+    Endpoint::new(&url, "k").expect("an address")
 }
 
 fn answer_all(mut stream: TcpStream, ids: &AtomicU64, answer: fn(u64, u64) -> String) {
@@ -74,49 +74,92 @@ fn all_allowed(checks: u64, ids: u64) -> String {
     )
 }
 
-fn report(url: &str, line: &str) -> Report {
-    let line = format!("loadtest {line} --key k --seconds 0.2 --warm-up 0.05 --url {url}");
-    let options = Options::try_parse_from(line.split(' ')).expect("a good line");
-    run(&options.plans().expect("plans")[0]).expect("a run")
+fn shape(batch: usize, order_probes: usize) -> Shape {
+    Shape {
+        batch: Some(batch),
+        purpose: "service".to_owned(),
+        channel: "whatsapp".to_owned(),
+        gateway: None,
+        customers: Customers::Spread(1_000),
+        objects: 1_000,
+        order_probes,
+        seed: 1,
+        run: 1,
+    }
+}
+
+/// A run of a fifth of a second.
+fn report(at: &Endpoint, shape: &Shape, connections: u64, rate: Option<f64>) -> Run {
+    let script = |connection| Ok(Box::new(Checks::new(shape, at, connection)) as Box<_>);
+    let pace = rate.map_or(Pace::Closed, |rate| Pace::Open {
+        per_second: rate / shape.checks() as f64,
+        profile: STEADY,
+    });
+    let plan = Plan {
+        name: "test".to_owned(),
+        about: String::new(),
+        at,
+        process: None,
+        data: None,
+        connections,
+        first_connection: 0,
+        pace,
+        warm_up: Duration::from_millis(50),
+        measured: Duration::from_millis(200),
+        unit: "checks",
+        batch: shape.checks() as f64,
+        steps: &["check"],
+        may_break: false,
+        shown: false,
+        script: &script,
+    };
+    run(&plan).expect("a run")
 }
 
 #[test]
 fn right_answers_pass_and_are_counted() {
-    let report = report(
-        &serve(all_allowed),
-        "batch --batch 20 --order-probes 0 --connections 2",
-    );
-    assert!(report.passed(), "{report}");
-    assert!(
-        report.checks >= 20 && report.checks.is_multiple_of(20),
-        "{report}"
-    );
-    assert_eq!(report.decisions["allow"], report.checks);
+    let run = report(&serve(all_allowed), &shape(20, 0), 2, None);
+    assert!(run.passed(), "{run:?}");
+    assert!(run.count >= 20 && run.count.is_multiple_of(20), "{run:?}");
+    assert_eq!(run.decisions["allow"], run.count);
+    assert_eq!((run.pace, run.rate), (Loop::Closed, None));
+    let second = run.over_time.first().expect("a second");
+    assert!(second.per_second > 0.0 && second.p99_ms > 0.0, "{second:?}");
 }
 
 #[test]
-fn a_server_that_grants_one_effect_twice_fails() {
-    let report = report(&serve(all_allowed), "batch --batch 20 --connections 1");
-    assert!(
-        !report.passed() && report.faults.invalid_answers > 0,
-        "{report}"
-    );
+fn a_server_that_grants_one_effect_twice_gets_no_rate() {
+    let run = report(&serve(all_allowed), &shape(20, 1), 1, None);
+    assert!(!run.passed() && run.throughput.is_none(), "{run:?}");
+    assert!(run.faults.wrong_answers > 0, "{run:?}");
 }
 
 #[test]
-fn a_refusal_for_load_fails_unless_allowed() {
-    let sometimes = |checks: u64, ids: u64| {
+fn a_refusal_for_load_is_counted_and_no_wrong_answer() {
+    let at = serve(|checks, ids| {
         if (ids / checks).is_multiple_of(2) {
             reply("429 Busy", "{}")
         } else {
             all_allowed(checks, ids)
         }
-    };
-    let url = serve(sometimes);
-    let line = "batch --batch 2 --order-probes 0 --connections 1";
-    let refused = report(&url, line);
-    assert!(!refused.passed() && refused.faults.refused > 0, "{refused}");
-    assert!(report(&url, &format!("{line} --allow-refusals")).passed());
+    });
+    let run = report(&at, &shape(2, 0), 1, None);
+    assert!(run.passed() && run.faults.refused > 0, "{run:?}");
+    assert_eq!(run.faults.statuses.get(&429), Some(&run.faults.refused));
+}
+
+#[test]
+fn what_is_undecided_is_not_counted_as_decided() {
+    let at = serve(|_, ids| {
+        let id = format!("0192f5a0-0000-7000-8000-{ids:012x}");
+        let one = format!(
+            r#"{{"decision_id":"{id}","decision":"defer","reasons":["unavailable"],"valid_for_s":0}}"#
+        );
+        reply("200 OK", &format!("{{\"results\":[{one}]}}"))
+    });
+    let run = report(&at, &shape(1, 0), 1, None);
+    assert_eq!((run.count, run.undecided), (0, run.requests), "{run:?}");
+    assert!(run.undecided > 0, "{run:?}");
 }
 
 #[test]
@@ -124,28 +167,43 @@ fn nobody_at_the_other_end_fails() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
     let url = format!("http://{}", listener.local_addr().expect("an address"));
     drop(listener);
-    let report = report(&url, "single --connections 1");
+    let at = Endpoint::new(&url, "k").expect("an address");
+    let run = report(&at, &shape(1, 0), 1, None);
     assert!(
-        !report.passed() && report.faults.broken_connections > 0,
-        "{report}"
+        !run.passed() && run.faults.broken_connections > 0,
+        "{run:?}"
     );
 }
 
 #[test]
-fn an_open_loop_keeps_near_its_rate() {
-    let line = "batch --batch 10 --order-probes 0 --connections 2 --target-rate 2000";
-    let report = report(&serve(all_allowed), line);
-    assert!(report.passed(), "{report}");
-    // 0.2 s at 2,000/s are 400 checks; a busy machine may leave some unsent, none may be added.
-    assert!(report.checks + report.faults.unsent * 10 <= 420, "{report}");
-    assert!(report.checks >= 10, "{report}");
+fn an_open_loop_keeps_its_rate_and_counts_what_it_could_not_send() {
+    let run = report(&serve(all_allowed), &shape(10, 0), 2, Some(2_000.0));
+    assert!(run.passed(), "{run:?}");
+    assert_eq!((run.pace, run.rate), (Loop::Open, Some(2_000.0)));
+    // 0.25 s at 2,000/s are 500 checks; a busy machine may leave some unsent, none may be added.
+    assert!(run.count + run.faults.unsent * 10 <= 500, "{run:?}");
+    assert!(run.count >= 10, "{run:?}");
+}
+
+#[test]
+fn a_slow_server_cannot_hide_from_an_open_loop() {
+    let at = serve(|checks, ids| {
+        thread::sleep(Duration::from_millis(20));
+        all_allowed(checks, ids)
+    });
+    // 50 arrivals in 0.25 s for one connection that manages 12: the others wait to the end.
+    let run = report(&at, &shape(1, 0), 1, Some(200.0));
+    assert!(run.passed() && run.faults.unsent > 20, "{run:?}");
+    assert!(run.latency.count >= run.faults.unsent, "{run:?}");
+    assert!(run.count > 0, "{run:?}");
+    assert!(run.latency.p50_ms > 60.0, "{:?}", run.latency);
 }
 
 #[test]
 fn a_wrong_key_ends_the_run_at_its_first_answer() {
     let refuse = |_: u64, _: u64| reply("401 Unauthorized", "{\"code\":\"unauthenticated\"}");
-    let report = report(&serve(refuse), "batch --batch 2 --connections 3");
-    assert!(!report.passed(), "{report}");
-    assert_eq!(report.faults.statuses.get(&401), Some(&3));
-    assert_eq!(report.faults.first.len(), 1);
+    let run = report(&serve(refuse), &shape(2, 0), 3, None);
+    assert!(!run.passed(), "{run:?}");
+    assert_eq!(run.faults.statuses.get(&401), Some(&3));
+    assert_eq!(run.faults.first.len(), 1);
 }

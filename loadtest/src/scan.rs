@@ -11,6 +11,12 @@ pub(crate) struct Malformed {
     pub(crate) wanted: &'static str,
 }
 
+impl std::fmt::Display for Malformed {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "at byte {}: expected {}", self.at, self.wanted)
+    }
+}
+
 /// A position in a body.
 #[derive(Debug)]
 pub(crate) struct Scanner<'a> {
@@ -211,6 +217,79 @@ impl<'a> Scanner<'a> {
     }
 }
 
+/// A member's value, as far as answers are compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum Member<'a> {
+    /// It is not there, or `null`.
+    #[default]
+    None,
+    /// A string, as it stands between the quotes.
+    Text(&'a [u8]),
+    /// A whole number.
+    Whole(u64),
+    /// `true` or `false`.
+    Flag(bool),
+    /// Anything else.
+    Other,
+}
+
+impl<'a> Member<'a> {
+    /// The text it is.
+    pub(crate) const fn text(self) -> Option<&'a [u8]> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::None | Self::Whole(_) | Self::Flag(_) | Self::Other => None,
+        }
+    }
+
+    /// The number it is.
+    pub(crate) const fn whole(self) -> Option<u64> {
+        match self {
+            Self::Whole(number) => Some(number),
+            Self::None | Self::Text(_) | Self::Flag(_) | Self::Other => None,
+        }
+    }
+
+    /// Whether it is this text.
+    pub(crate) fn is(self, wanted: &str) -> bool {
+        self.text() == Some(wanted.as_bytes())
+    }
+}
+
+/// The named members of a body that is one object; each may be named once.
+pub(crate) fn members<'a, const N: usize>(
+    body: &'a [u8],
+    names: [&str; N],
+) -> Result<[Member<'a>; N], Malformed> {
+    let mut found = [Member::None; N];
+    let mut scanner = Scanner::new(body);
+    scanner.object(|scanner, name| {
+        let wanted = names.iter().position(|wanted| wanted.as_bytes() == name);
+        let Some(place) = wanted else {
+            return scanner.skip();
+        };
+        found[place] = match scanner.peek() {
+            Some(b'"') => Member::Text(scanner.string()?),
+            Some(b'0'..=b'9') => Member::Whole(scanner.whole()?),
+            Some(first @ (b't' | b'f')) => {
+                scanner.skip()?;
+                Member::Flag(first == b't')
+            }
+            Some(b'n') => {
+                scanner.skip()?;
+                Member::None
+            }
+            Some(_) | None => {
+                scanner.skip()?;
+                Member::Other
+            }
+        };
+        Ok(())
+    })?;
+    scanner.end()?;
+    Ok(found)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -255,6 +334,26 @@ mod tests {
             // A bracket of the wrong kind inside a skipped value is the one fault not seen here.
             assert!(read.is_err() || body == "{\"a\":[1}", "{body}: {read:?}");
         }
+    }
+
+    #[test]
+    fn named_members_are_picked() {
+        let body = br#"{"id":"x","no":1,"epoch":7,"gone":null,"ok":true,"list":[1]}"#;
+        let found = members(body, ["epoch", "id", "ok", "gone", "list", "absent"]);
+        let [epoch, id, ok, gone, list, absent] = found.expect("reads");
+        assert_eq!(
+            (epoch.whole(), id.text(), id.is("x")),
+            (Some(7), Some(&b"x"[..]), true)
+        );
+        assert_eq!(
+            (ok, gone, absent),
+            (Member::Flag(true), Member::None, Member::None)
+        );
+        assert_eq!(
+            (list, list.text(), list.whole()),
+            (Member::Other, None, None)
+        );
+        assert!(members(br#"{"a":1}x"#, ["a"]).is_err());
     }
 
     #[test]

@@ -1,258 +1,355 @@
-//! What a run found, as a table of at most 80 columns or as one line of JSON.
+//! A document as a table of at most 80 columns.
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::time::Duration;
 
-use serde::Serialize;
+use crate::peer;
+use crate::report::{Document, Loop, Race, Recovery, Resources, Run};
 
-use crate::answer::DECISIONS;
-use crate::options::Plan;
-use crate::tally::Tally;
+/// Columns that a row's name and its indents take.
+const NAME_COLUMNS: usize = 13;
+const COLUMNS: usize = 80;
 
-/// The figures of one run. Times are milliseconds unless the name says otherwise.
-#[derive(Debug, Serialize)]
-pub(crate) struct Report {
-    /// The scenario.
-    pub(crate) scenario: &'static str,
-    /// The server asked.
-    pub(crate) url: String,
-    /// The purpose of every check.
-    pub(crate) purpose: String,
-    /// The seed of customers and objects.
-    pub(crate) seed: u64,
-    /// Connections.
-    pub(crate) connections: u64,
-    /// Checks in a request.
-    pub(crate) batch: usize,
-    /// Checks a second asked for, in an open loop.
-    pub(crate) target_rate: Option<f64>,
-    /// Measured seconds.
-    pub(crate) seconds: f64,
-    /// Checks with a valid answer.
-    pub(crate) checks: u64,
-    /// The same a second.
-    pub(crate) checks_per_second: f64,
-    /// Requests with a valid answer.
-    pub(crate) requests: u64,
-    /// How long a request took.
-    pub(crate) latency_ms: Latency,
-    /// Answers by decision.
-    pub(crate) decisions: BTreeMap<&'static str, u64>,
-    /// Answers by reason.
-    pub(crate) reasons: BTreeMap<&'static str, u64>,
-    /// Answers with a token.
-    pub(crate) tokens: u64,
-    /// Pairs of checks whose order was proved.
-    pub(crate) ordered_pairs: u64,
-    /// Everything that went wrong.
-    pub(crate) faults: Faults,
-    /// Bytes sent.
-    pub(crate) bytes_sent: u64,
-    /// Bytes received.
-    pub(crate) bytes_received: u64,
-    /// Processor time of the generator for each check, in microseconds.
-    pub(crate) generator_us_per_check: f64,
-    /// Processor time of the generator as a share of one core.
-    pub(crate) generator_cores: f64,
-    #[serde(skip)]
-    allow_refusals: bool,
-    #[serde(skip)]
-    failed: bool,
-}
+/// A document, to be shown.
+pub(crate) struct Table<'a>(pub(crate) &'a Document);
 
-/// Latency of a request by percentile, in milliseconds.
-#[derive(Debug, Serialize)]
-pub(crate) struct Latency {
-    /// Half of the requests took at most this.
-    pub(crate) p50: f64,
-    /// 90 of 100.
-    pub(crate) p90: f64,
-    /// 99 of 100.
-    pub(crate) p99: f64,
-    /// 999 of 1000.
-    pub(crate) p999: f64,
-    /// The longest.
-    pub(crate) max: f64,
-}
+type Row<'a> = dyn FnMut(&str, &str) -> fmt::Result + 'a;
 
-/// What went wrong, by kind.
-#[derive(Debug, Serialize)]
-pub(crate) struct Faults {
-    /// Answers that break a rule of the contract.
-    pub(crate) invalid_answers: u64,
-    /// Requests refused for load (429, 503).
-    pub(crate) refused: u64,
-    /// Answers by status other than 200.
-    pub(crate) statuses: BTreeMap<u16, u64>,
-    /// Connections that failed.
-    pub(crate) broken_connections: u64,
-    /// Requests of an open loop that could not be sent before the end.
-    pub(crate) unsent: u64,
-    /// The first of them in words.
-    pub(crate) first: Vec<String>,
-}
-
-impl Report {
-    /// Sums up a run.
-    pub(crate) fn new(plan: &Plan, tally: &Tally, took: Duration, cpu_seconds: f64) -> Self {
-        let at = |percentile| tally.latency.value_at_percentile(percentile) as f64 / 1e6;
-        let seconds = took.as_secs_f64();
-        Self {
-            scenario: plan.title,
-            url: plan.common.url.clone(),
-            purpose: plan.shape.purpose.clone(),
-            seed: plan.common.seed,
-            connections: plan.common.connections,
-            batch: plan.checks_per_request(),
-            target_rate: plan.common.target_rate,
-            seconds,
-            checks: tally.checks,
-            checks_per_second: tally.checks as f64 / seconds,
-            requests: tally.requests,
-            latency_ms: Latency {
-                p50: at(50.0),
-                p90: at(90.0),
-                p99: at(99.0),
-                p999: at(99.9),
-                max: tally.latency.max() as f64 / 1e6,
-            },
-            decisions: DECISIONS.into_iter().zip(tally.counts.decisions).collect(),
-            reasons: tally.counts.reasons_seen().collect(),
-            tokens: tally.counts.tokens,
-            ordered_pairs: tally.counts.ordered,
-            faults: Faults {
-                invalid_answers: tally.invalid,
-                refused: tally.refused,
-                statuses: tally.statuses.clone(),
-                broken_connections: tally.broken,
-                unsent: tally.unsent,
-                first: tally.quoted.clone(),
-            },
-            bytes_sent: tally.bytes_sent,
-            bytes_received: tally.bytes_received,
-            generator_us_per_check: if tally.checks == 0 {
-                0.0
-            } else {
-                cpu_seconds * 1e6 / tally.checks as f64
-            },
-            generator_cores: cpu_seconds / seconds,
-            allow_refusals: plan.common.allow_refusals,
-            failed: tally.failed(),
-        }
-    }
-
-    /// Whether every answer was valid and the run may end with status 0.
-    pub(crate) const fn passed(&self) -> bool {
-        !self.failed && (self.allow_refusals || self.faults.refused == 0)
-    }
-
-    fn head(&self) -> String {
-        let requests = match self.batch {
-            1 => "one check a request".to_owned(),
-            checks => format!("batches of {checks}"),
-        };
-        let pace = match self.target_rate {
-            Some(rate) => format!("open loop at {}/s", grouped(rate.round() as u64)),
-            None => "closed loop".to_owned(),
-        };
-        format!(
-            "{}, {}, {} connections, {requests}, {pace}, purpose {}, seed {}, {:.1} s",
-            self.scenario, self.url, self.connections, self.purpose, self.seed, self.seconds
-        )
-    }
-
-    /// The rows between the run and its faults.
-    fn figures(&self, row: &mut dyn FnMut(&str, &str) -> fmt::Result) -> fmt::Result {
-        let rate = |count: u64| grouped((count as f64 / self.seconds).round() as u64);
-        let counts = |map: &BTreeMap<&'static str, u64>| {
-            let words = map
-                .iter()
-                .map(|(name, count)| format!("{name} {}", grouped(*count)));
-            words.collect::<Vec<_>>().join(", ")
-        };
-        row(
-            "checks",
-            &format!("{} ({}/s)", grouped(self.checks), rate(self.checks)),
-        )?;
-        row(
-            "requests",
-            &format!("{} ({}/s)", grouped(self.requests), rate(self.requests)),
-        )?;
-        let latency = &self.latency_ms;
-        let text = format!(
-            "p50 {:.2}  p90 {:.2}  p99 {:.2}  p99.9 {:.2}  max {:.2}",
-            latency.p50, latency.p90, latency.p99, latency.p999, latency.max
-        );
-        row("latency ms", &text)?;
-        row("decisions", &counts(&self.decisions))?;
-        row("reasons", &counts(&self.reasons))?;
-        let order = format!(
-            "{} pairs, {} tokens",
-            grouped(self.ordered_pairs),
-            self.tokens
-        );
-        row("order proved", &order)?;
-        let mega = |bytes: u64| bytes as f64 / 1e6;
-        let (sent, received) = (mega(self.bytes_sent), mega(self.bytes_received));
-        let per = |bytes: u64| bytes.checked_div(self.checks).unwrap_or_default();
-        let text = format!(
-            "{sent:.1} MB sent ({} a check), {received:.1} MB received ({} a check)",
-            per(self.bytes_sent),
-            per(self.bytes_received)
-        );
-        row("bytes", &text)?;
-        let text = format!(
-            "{:.2} us of CPU a check, {:.2} cores",
-            self.generator_us_per_check, self.generator_cores
-        );
-        row("generator", &text)
-    }
-
-    fn faults(&self) -> Vec<String> {
-        let faults = &self.faults;
-        let statuses: u64 = faults.statuses.values().sum();
-        let kinds = [
-            ("invalid answers", faults.invalid_answers),
-            ("refused for load", faults.refused),
-            ("other statuses", statuses - faults.refused),
-            ("broken connections", faults.broken_connections),
-            ("requests not sent in time", faults.unsent),
-        ];
-        let some = kinds.into_iter().filter(|(_, count)| *count > 0);
-        some.map(|(kind, count)| format!("{} {kind}", grouped(count)))
-            .collect()
-    }
-}
-
-impl fmt::Display for Report {
+impl fmt::Display for Table<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let mut row = |name: &str, value: &str| {
-            let lines = wrapped(value, 64);
-            for (index, line) in lines.iter().enumerate() {
-                let name = if index == 0 { name } else { "" };
-                writeln!(f, "  {name:<12} {line}")?;
-            }
-            Ok::<(), fmt::Error>(())
-        };
-        row("run", &self.head())?;
-        if self.requests > 0 {
-            self.figures(&mut row)?;
-        } else {
-            row("checks", "none had a valid answer")?;
+        let Self(document) = self;
+        rows(document, &mut |name, value| show(f, name, value))?;
+        write!(f, "{}", peer::Table(document))?;
+        if !document.words.is_empty() {
+            writeln!(f)?;
         }
-        let faults = self.faults();
-        let text = if faults.is_empty() {
-            "none".to_owned()
-        } else {
-            faults.join(", ")
-        };
-        row("faults", &text)?;
-        self.faults
-            .first
-            .iter()
-            .try_for_each(|fault| row("", fault))
+        let mut words = document.words.iter();
+        words.try_for_each(|words| show(f, "result", words))
     }
+}
+
+/// A row: a name and a value, which goes on below itself where it is long.
+fn show(f: &mut fmt::Formatter<'_>, name: &str, value: &str) -> fmt::Result {
+    for (index, line) in wrapped(value, COLUMNS - NAME_COLUMNS).iter().enumerate() {
+        let name = if index == 0 { name } else { "" };
+        writeln!(f, "{}", format!("{name:<12} {line}").trim_end())?;
+    }
+    Ok(())
+}
+
+fn rows(document: &Document, row: &mut Row<'_>) -> fmt::Result {
+    row("command", &document.command)?;
+    row("machine", &machine(document))?;
+    for server in &document.servers {
+        let spawned = if server.spawned {
+            "started for the run"
+        } else {
+            "ran already"
+        };
+        let settings = server.settings.join(" ");
+        row(
+            "server",
+            &format!("{}, {spawned} {} {settings}", server.url, server.ready),
+        )?;
+    }
+    for run in &document.runs {
+        row("", "")?;
+        show_run(run, document.machine.cores, row)?;
+    }
+    steps(document, row)?;
+    if let Some(recovery) = &document.recovery {
+        row("", "")?;
+        show_recovery(recovery, row)?;
+    }
+    if let Some(race) = &document.race {
+        row("", "")?;
+        show_race(race, row)?;
+    }
+    Ok(())
+}
+
+fn machine(document: &Document) -> String {
+    let machine = &document.machine;
+    let unoptimised = if machine.optimised {
+        ""
+    } else {
+        ", generator built without optimisation"
+    };
+    let commit = match machine.commit.as_str() {
+        "" => String::new(),
+        commit => format!(", commit {commit}"),
+    };
+    format!(
+        "{} cores, {}, {:.1} GB, {}, {}{commit}{unoptimised}",
+        machine.cores,
+        machine.processor,
+        machine.memory_bytes as f64 / 1e9,
+        machine.kernel,
+        machine.file_system
+    )
+}
+
+fn show_run(run: &Run, cores: usize, row: &mut Row<'_>) -> fmt::Result {
+    row("run", &head(run))?;
+    match run.throughput {
+        Some(rates) => {
+            let undecided = match run.undecided {
+                0 => String::new(),
+                some => format!(", and {} undecided", grouped(some)),
+            };
+            let text = format!(
+                "{} ({}/s){undecided}",
+                grouped(run.count),
+                grouped(rates.per_second.round() as u64)
+            );
+            row(run.unit, &text)?;
+            if run.count != run.requests {
+                let rate = grouped(rates.requests_per_second.round() as u64);
+                let text = format!("{} ({rate}/s)", grouped(run.requests));
+                row("requests", &text)?;
+            }
+        }
+        None if run.requests == 0 => row(run.unit, "NO RATE: no right answer came")?,
+        None => row(run.unit, "NO RATE: an answer was wrong")?,
+    }
+    if run.requests > 0 {
+        show_figures(run, cores, row)?;
+    }
+    let faults = faults(run);
+    let text = if faults.is_empty() {
+        "none".to_owned()
+    } else {
+        faults.join(", ")
+    };
+    row("faults", &text)?;
+    run.faults.first.iter().try_for_each(|fault| row("", fault))
+}
+
+fn head(run: &Run) -> String {
+    let requests = if run.batch > 1.0 {
+        format!("batches of {}", run.batch)
+    } else {
+        "one at a time".to_owned()
+    };
+    let pace = match (run.pace, run.rate) {
+        (Loop::Open, Some(rate)) => {
+            format!(
+                "OPEN LOOP at {} {}/s",
+                grouped(rate.round() as u64),
+                run.unit
+            )
+        }
+        (Loop::Open | Loop::Closed, _) => "CLOSED LOOP".to_owned(),
+    };
+    format!(
+        "{}: {pace}, {} connections, {requests}, {:.1} s, {}",
+        run.name, run.connections, run.seconds, run.about
+    )
+}
+
+fn show_figures(run: &Run, cores: usize, row: &mut Row<'_>) -> fmt::Result {
+    let latency = &run.latency;
+    let text = format!(
+        "p50 {:.2}  p90 {:.2}  p99 {:.2}  p99.9 {:.2}  max {:.2}",
+        latency.p50_ms, latency.p90_ms, latency.p99_ms, latency.p999_ms, latency.max_ms
+    );
+    row("latency ms", &text)?;
+    for step in &run.steps {
+        let text = format!(
+            "{:<14} p50 {:.2}  p99 {:.2}  max {:.2}  ({} requests)",
+            step.name,
+            step.latency.p50_ms,
+            step.latency.p99_ms,
+            step.latency.max_ms,
+            grouped(step.latency.count)
+        );
+        row("", &text)?;
+    }
+    let counts = |map: &BTreeMap<&'static str, u64>| {
+        let words = map
+            .iter()
+            .map(|(name, count)| format!("{name} {}", grouped(*count)));
+        words.collect::<Vec<_>>().join(", ")
+    };
+    if !run.decisions.is_empty() {
+        row("decisions", &counts(&run.decisions))?;
+    }
+    if !run.reasons.is_empty() {
+        row("reasons", &counts(&run.reasons))?;
+    }
+    if run.tokens > 0 {
+        let (tokens, verified) = (grouped(run.tokens), grouped(run.tokens_verified));
+        row(
+            "tokens",
+            &format!("{tokens}, of which {verified} were verified"),
+        )?;
+    }
+    if run.ordered_pairs > 0 {
+        row(
+            "order proved",
+            &format!("{} pairs", grouped(run.ordered_pairs)),
+        )?;
+    }
+    let mega = |bytes: u64| bytes as f64 / 1e6;
+    let per = |bytes: u64| bytes.checked_div(run.count).unwrap_or_default();
+    let text = format!(
+        "{:.1} MB sent ({} each), {:.1} MB received ({} each)",
+        mega(run.sent_bytes),
+        per(run.sent_bytes),
+        mega(run.received_bytes),
+        per(run.received_bytes)
+    );
+    row("bytes", &text)?;
+    let cpu = &run.cpu;
+    let both = |us: f64, share: f64| format!("{us:.2} us each, {share:.2} cores");
+    row(
+        "CPU",
+        &format!("generator {}", both(cpu.generator_us, cpu.generator_cores)),
+    )?;
+    if let (Some(us), Some(share)) = (cpu.server_us, cpu.server_cores) {
+        row("", &format!("server    {}", both(us, share)))?;
+    }
+    if let Some(busy) = cpu.machine_cores {
+        row(
+            "",
+            &format!("machine   {busy:.2} of {cores} cores, everything included"),
+        )?;
+    }
+    run.server
+        .iter()
+        .try_for_each(|server| show_server(server, row))
+}
+
+fn show_server(server: &Resources, row: &mut Row<'_>) -> fmt::Result {
+    let mega = |bytes: u64| bytes as f64 / 1e6;
+    let disk = server.disk_bytes;
+    let disk = disk.map_or_else(String::new, |bytes| {
+        format!(", {:.1} MB on disk", mega(bytes))
+    });
+    let text = format!(
+        "{:.1} MB resident{disk}, {} entities",
+        mega(server.resident_bytes),
+        grouped(server.entities)
+    );
+    row("server", &text)?;
+    let text = format!(
+        "{:.1} MB written ({:.0} bytes each, {:.1} MB/s), {} commits",
+        mega(server.written_bytes),
+        server.written_bytes_each,
+        server.written_bytes_per_second / 1e6,
+        grouped(server.commits)
+    );
+    row("", &text)?;
+    let busy = server
+        .shards_busy
+        .iter()
+        .map(|share| format!("{:.0} %", share * 100.0));
+    let busy: Vec<_> = busy.collect();
+    row("", &format!("shards busy {}", busy.join(", ")))
+}
+
+fn faults(run: &Run) -> Vec<String> {
+    let faults = &run.faults;
+    let statuses: u64 = faults.statuses.values().sum();
+    let kinds = [
+        ("wrong answers", faults.wrong_answers),
+        ("refused for load", faults.refused),
+        ("wrong statuses", statuses - faults.refused),
+        ("broken connections", faults.broken_connections),
+        (
+            "requests not sent in time (their wait is in the latency)",
+            faults.unsent,
+        ),
+    ];
+    let some = kinds.into_iter().filter(|(_, count)| *count > 0);
+    some.map(|(kind, count)| format!("{} {kind}", grouped(count)))
+        .collect()
+}
+
+/// The steps of scenarios that have some, a line each.
+fn steps(document: &Document, row: &mut Row<'_>) -> fmt::Result {
+    if !document.shards.is_empty() {
+        row("", "")?;
+        row(
+            "shards",
+            "   checks/s   p50 ms   p99 ms   busy   server us each",
+        )?;
+    }
+    for step in &document.shards {
+        let text = format!(
+            "{:>11} {:>8.2} {:>8.2} {:>4.0} % {:>16.2}",
+            grouped(step.per_second.round() as u64),
+            step.p50_ms,
+            step.p99_ms,
+            step.busy * 100.0,
+            step.server_us
+        );
+        row(&format!("{:>6}", step.shards), &text)?;
+    }
+    if !document.growth.is_empty() {
+        row("", "")?;
+        row(
+            "customers",
+            "   checks/s   p50 ms   p99 ms   resident MB   B/entity   disk MB",
+        )?;
+    }
+    for step in &document.growth {
+        let text = format!(
+            "{:>11} {:>8.2} {:>8.2} {:>13.1} {:>10.0} {:>9.1}",
+            grouped(step.per_second.round() as u64),
+            step.p50_ms,
+            step.p99_ms,
+            step.resident_bytes as f64 / 1e6,
+            step.bytes_per_entity,
+            step.disk_bytes as f64 / 1e6
+        );
+        row(&format!("{:>10}", grouped(step.customers)), &text)?;
+    }
+    Ok(())
+}
+
+fn show_recovery(recovery: &Recovery, row: &mut Row<'_>) -> fmt::Result {
+    let text = format!(
+        "ready after {:.2} s, of which {:.2} s rebuilt memory, from {:.1} MB on disk",
+        recovery.ready_s,
+        recovery.rebuilt_s,
+        recovery.disk_bytes as f64 / 1e6
+    );
+    row("recovery", &text)?;
+    let text = format!(
+        "{} entities ({}/s) of {} records and {} snapshots",
+        grouped(recovery.entities),
+        grouped(recovery.entities_per_second.round() as u64),
+        grouped(recovery.records),
+        grouped(recovery.snapshots)
+    );
+    row("", &text)
+}
+
+fn show_race(race: &Race, row: &mut Row<'_>) -> fmt::Result {
+    let text = format!(
+        "{} effect keys in {} attempts",
+        grouped(race.effects),
+        grouped(race.effect_attempts)
+    );
+    row("race", &text)?;
+    let text = format!(
+        "{} budgets of {} in {} attempts",
+        grouped(race.budgets),
+        race.budget_limit,
+        grouped(race.budget_attempts)
+    );
+    row("", &text)?;
+    let text = format!(
+        "{} customers in {} attempts, {} claims",
+        grouped(race.targets),
+        grouped(race.claim_attempts),
+        grouped(race.claims)
+    );
+    row("", &text)?;
+    race.violations
+        .iter()
+        .try_for_each(|violation| row("VIOLATION", violation))
 }
 
 /// Digits in groups of three.
@@ -268,64 +365,24 @@ fn grouped(number: u64) -> String {
     text
 }
 
-/// Breaks a text at spaces so that no line is longer than `width`, where words allow it.
+/// Breaks a text at spaces so that no line is longer than `width`, where words allow it. Spaces at
+/// its start stay.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
-    for paragraph in text.lines() {
-        let mut line = String::new();
-        for word in paragraph.split(' ') {
-            if !line.is_empty() && line.chars().count() + 1 + word.chars().count() > width {
-                lines.push(std::mem::take(&mut line));
-            } else if !line.is_empty() {
-                line.push(' ');
-            }
-            line.push_str(word);
+    let mut line = String::new();
+    for (index, word) in text.split(' ').enumerate() {
+        let needed = line.chars().count() + 1 + word.chars().count();
+        if index > 0 && needed > width && !line.trim().is_empty() {
+            lines.push(std::mem::take(&mut line));
+        } else if index > 0 {
+            line.push(' ');
         }
-        lines.push(line);
+        line.push_str(word);
     }
+    lines.push(line);
     lines
 }
 
 #[cfg(test)]
-mod tests {
-    use clap::Parser as _;
-
-    use super::*;
-    use crate::options::Options;
-
-    #[test]
-    fn numbers_are_grouped() {
-        assert_eq!(grouped(0), "0");
-        assert_eq!(grouped(999), "999");
-        assert_eq!(grouped(1_234_567), "1,234,567");
-    }
-
-    #[test]
-    fn a_report_fits_80_columns_and_says_what_went_wrong() {
-        let options = Options::try_parse_from(["l", "batch", "--key", "k"]).expect("options");
-        let plan = options.plans().expect("plans").remove(0);
-        let mut tally = Tally::new().expect("tally");
-        let counts = crate::answer::Counts {
-            decisions: [123_456_789, 1_000_000, 99_999_999],
-            reasons: [1_000_000_000; 13],
-            tokens: 0,
-            ordered: 5,
-        };
-        tally.answered(Duration::from_millis(12), &counts, 500);
-        tally.invalid = 3;
-        tally.quote("invalid answer: result 7: ".to_owned() + &"words ".repeat(30));
-        let report = Report::new(&plan, &tally, Duration::from_secs(10), 0.5);
-        let text = report.to_string();
-        assert!(
-            text.lines().all(|line| line.chars().count() <= 80),
-            "{text}"
-        );
-        assert!(
-            text.contains("3 invalid answers") && !report.passed(),
-            "{text}"
-        );
-        let json = serde_json::to_value(&report).expect("JSON");
-        assert_eq!(json["faults"]["invalid_answers"], 3);
-        assert_eq!(json["decisions"]["allow"], 123_456_789);
-    }
-}
+#[path = "table_tests.rs"]
+mod tests;

@@ -1,27 +1,52 @@
-//! Request bodies: one buffer per connection holds head and body of a whole request, with places of
-//! fixed width for what differs between checks. A new request only overwrites digits, so building a
-//! check costs tens of nanoseconds and the server meets no body twice.
+//! Checks, singly or in batches: a whole request that is patched in place ([`Form`]) for each new one.
 //!
 //! Effect keys are fresh: `load-<run>-<connection><count>`, where `<run>` differs between runs.
 
-use crate::random::Random;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-/// How wide each place is, in digits.
-const AGENT_DIGITS: usize = 2;
-const CUSTOMER_DIGITS: usize = 8;
-const OBJECT_DIGITS: usize = 7;
-const EFFECT_DIGITS: usize = 12;
+use crate::form::Form;
+use crate::random::{Random, Zipf};
+use crate::target::Endpoint;
 
 /// The first customer's number after `+55119`; customers count up from here.
-const CUSTOMER_FIRST: u64 = 60_000_000;
+pub(crate) const CUSTOMER_FIRST: u64 = 60_000_000;
+/// Customers there are numbers for.
+pub(crate) const CUSTOMERS_MAX: u64 = 39_999_999;
 /// Effect numbers one connection may use.
-const EFFECTS_PER_CONNECTION: u64 = 100_000_000;
+pub(crate) const EFFECTS_PER_CONNECTION: u64 = 100_000_000;
+
+/// Gaps of one check, in the order in which they stand in it.
+const GAPS: usize = 4;
+const CUSTOMER: usize = 1;
+const OBJECT: usize = 2;
+const EFFECT: usize = 3;
+
+/// A customer as every request names one; eight digits to fill.
+pub(crate) const SUBJECT: &str = r#""subject":{"type":"phone_e164","value":"+55119########"}"#;
+/// An object as every request names one; seven digits to fill.
+pub(crate) const OBJECT_REF: &str =
+    r#""object":{"namespace":"crm","type":"order","id":"order-#######"}"#;
+
+/// Which customers are asked about.
+#[derive(Debug, Clone)]
+pub(crate) enum Customers {
+    /// Each as often as any other, of so many.
+    Spread(u64),
+    /// Few often and many seldom.
+    Zipf(Zipf),
+    /// Each once: all connections take from one count, up to a bound.
+    InTurn {
+        /// The next one.
+        next: Arc<AtomicU64>,
+        /// The first that is not asked about.
+        end: u64,
+    },
+}
 
 /// What the checks of a run have in common.
 #[derive(Debug, Clone)]
 pub(crate) struct Shape {
-    /// The path asked.
-    pub(crate) path: &'static str,
     /// Checks in one request; `None` asks one bare check.
     pub(crate) batch: Option<usize>,
     /// The purpose named.
@@ -30,14 +55,23 @@ pub(crate) struct Shape {
     pub(crate) channel: String,
     /// The gateway named, when answers shall carry tokens.
     pub(crate) gateway: Option<String>,
-    /// How many customers the checks spread over.
-    pub(crate) customers: u64,
+    /// Whom the checks are about.
+    pub(crate) customers: Customers,
     /// How many objects the checks spread over.
     pub(crate) objects: u64,
     /// Pairs of places in a batch that share one effect key, to prove the order of the answers.
     pub(crate) order_probes: usize,
+    /// The seed of customers and objects.
+    pub(crate) seed: u64,
     /// What sets this run's effect keys apart from those of every other run.
     pub(crate) run: u32,
+}
+
+impl Shape {
+    /// Checks in one request.
+    pub(crate) fn checks(&self) -> usize {
+        self.batch.unwrap_or(1)
+    }
 }
 
 /// Two places of a batch that carry one effect key: the later one may not be allowed when the
@@ -50,108 +84,95 @@ pub(crate) struct Probe {
     pub(crate) second: usize,
 }
 
-/// Where the digits of one check stand in the buffer.
-#[derive(Debug, Clone, Copy)]
-struct Places {
-    agent: usize,
-    customer: usize,
-    object: usize,
-    effect: usize,
-}
-
-/// A request that can be made anew in place.
+/// A request of checks that can be made anew in place.
 #[derive(Debug)]
 pub(crate) struct Request {
-    bytes: Vec<u8>,
-    places: Vec<Places>,
+    form: Form,
+    checks: usize,
     probes: Vec<Probe>,
     random: Random,
-    customers: u64,
+    customers: Customers,
     objects: u64,
     next_effect: u64,
 }
 
 impl Request {
     /// The request of one connection.
-    pub(crate) fn new(shape: &Shape, host: &str, key: &str, seed: u64, connection: u64) -> Self {
-        let checks = shape.batch.unwrap_or(1);
-        let mut places = Vec::with_capacity(checks);
-        let mut body = Vec::new();
-        if shape.batch.is_some() {
-            body.extend_from_slice(b"{\"checks\":[");
-        }
-        for index in 0..checks {
-            if index > 0 {
-                body.push(b',');
+    pub(crate) fn new(shape: &Shape, to: &Endpoint, connection: u64) -> Self {
+        let checks = shape.checks();
+        let one = check(shape);
+        let form = match shape.batch {
+            None => Form::post(to, "/v1/coordination/check", None, &one),
+            Some(_) => {
+                let all = vec![one; checks].join(",");
+                let body = format!("{{\"checks\":[{all}]}}");
+                Form::post(to, "/v1/coordination/check/batch", None, &body)
             }
-            places.push(push_check(&mut body, shape));
-        }
-        if shape.batch.is_some() {
-            body.extend_from_slice(b"]}");
-        }
-        let mut bytes = head(shape.path, host, key, body.len()).into_bytes();
-        let body_at = bytes.len();
-        bytes.append(&mut body);
-        for place in &mut places {
-            place.agent += body_at;
-            place.customer += body_at;
-            place.object += body_at;
-            place.effect += body_at;
-        }
+        };
+        let none = Probe {
+            first: 0,
+            second: 0,
+        };
         Self {
-            bytes,
-            places,
-            probes: vec![
-                Probe {
-                    first: 0,
-                    second: 0
-                };
-                shape.order_probes.min(checks / 2)
-            ],
-            random: Random::new(seed, connection),
-            customers: shape.customers,
+            form,
+            checks,
+            probes: vec![none; shape.order_probes.min(checks / 2)],
+            random: Random::new(shape.seed, connection),
+            customers: shape.customers.clone(),
             objects: shape.objects,
             next_effect: connection * EFFECTS_PER_CONNECTION,
         }
     }
 
-    /// Writes new customers, objects and effect keys over the last ones.
-    pub(crate) fn renew(&mut self) {
-        for place in &self.places {
+    /// Writes new customers, objects and effect keys over the last ones; false when all customers
+    /// have had their turn.
+    pub(crate) fn renew(&mut self) -> bool {
+        let first = match &self.customers {
+            Customers::InTurn { next, end } => {
+                let first = next.fetch_add(self.checks as u64, Ordering::Relaxed);
+                if first >= *end {
+                    return false;
+                }
+                first
+            }
+            Customers::Spread(_) | Customers::Zipf(_) => 0,
+        };
+        for place in 0..self.checks {
+            let gap = place * GAPS;
             let draw = self.random.next();
-            put(&mut self.bytes, place.agent, AGENT_DIGITS, draw % 100);
-            let customer = CUSTOMER_FIRST + self.random.below(self.customers);
-            put(&mut self.bytes, place.customer, CUSTOMER_DIGITS, customer);
+            let customer = match &self.customers {
+                Customers::Spread(bound) => self.random.below(*bound),
+                Customers::Zipf(zipf) => zipf.draw(&mut self.random),
+                // The last batch begins again when customers do not fill it.
+                Customers::InTurn { end, .. } => (first + place as u64) % end,
+            };
             let object = self.random.below(self.objects);
-            put(&mut self.bytes, place.object, OBJECT_DIGITS, object);
-            put(
-                &mut self.bytes,
-                place.effect,
-                EFFECT_DIGITS,
-                self.next_effect,
-            );
+            self.form.digits(gap, draw % 100);
+            self.form.digits(gap + CUSTOMER, CUSTOMER_FIRST + customer);
+            self.form.digits(gap + OBJECT, object);
+            self.form.digits(gap + EFFECT, self.next_effect);
             self.next_effect += 1;
         }
         self.renew_probes();
+        true
     }
 
     /// Gives each probe two places of its own, the pairs in separate stretches of the batch.
     fn renew_probes(&mut self) {
-        let stretch = self.places.len() / self.probes.len().max(1);
+        let stretch = self.checks / self.probes.len().max(1);
         for (index, probe) in self.probes.iter_mut().enumerate() {
             let half = (stretch / 2) as u64;
             let first = index * stretch + self.random.below(half) as usize;
             let second = index * stretch + stretch / 2 + self.random.below(half) as usize;
-            let from = self.places[first].effect;
-            self.bytes
-                .copy_within(from..from + EFFECT_DIGITS, self.places[second].effect);
+            self.form
+                .copy(first * GAPS + EFFECT, second * GAPS + EFFECT);
             *probe = Probe { first, second };
         }
     }
 
     /// Head and body, ready to send.
     pub(crate) fn bytes(&self) -> &[u8] {
-        &self.bytes
+        self.form.bytes()
     }
 
     /// The pairs of places that share an effect key.
@@ -161,68 +182,40 @@ impl Request {
 
     /// Checks in the request.
     pub(crate) const fn checks(&self) -> usize {
-        self.places.len()
+        self.checks
+    }
+
+    /// The number of the effect key at a place.
+    pub(crate) fn effect(&self, place: usize) -> u64 {
+        number(self.form.held(place * GAPS + EFFECT))
+    }
+
+    /// The number of the first check's customer, as a subject has it.
+    pub(crate) fn customer(&self) -> u64 {
+        number(self.form.held(CUSTOMER))
+    }
+
+    /// Writes effect keys over those of the present checks, from the first on.
+    pub(crate) fn name_effects(&mut self, effects: &[u64]) {
+        for (place, effect) in effects.iter().enumerate().take(self.checks) {
+            self.form.digits(place * GAPS + EFFECT, *effect);
+        }
     }
 }
 
-fn head(path: &str, host: &str, key: &str, length: usize) -> String {
+fn number(digits: &[u8]) -> u64 {
+    let digits = digits.iter();
+    digits.fold(0, |number, digit| number * 10 + u64::from(digit - b'0'))
+}
+
+/// One check, with gaps for agent, customer, object and effect.
+fn check(shape: &Shape) -> String {
+    let gateway = shape.gateway.as_ref();
+    let gateway = gateway.map_or_else(String::new, |name| format!(r#","gateway_id":"{name}""#));
     format!(
-        "POST {path} HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {key}\r\n\
-         Accept: application/json\r\nUser-Agent: interlock-load\r\n\
-         Content-Type: application/json\r\nContent-Length: {length}\r\n\r\n"
+        r#"{{"agent":"agent_##","intent":"follow_up","direction":"outbound","purpose":"{}","channel":"{}"{gateway},{SUBJECT},{OBJECT_REF},"effect_key":"load-{:08x}-############"}}"#,
+        shape.purpose, shape.channel, shape.run
     )
-}
-
-fn push_check(body: &mut Vec<u8>, shape: &Shape) -> Places {
-    let text = |body: &mut Vec<u8>, text: &str| body.extend_from_slice(text.as_bytes());
-    let gap = |body: &mut Vec<u8>, digits: usize| {
-        let at = body.len();
-        body.resize(at + digits, b'0');
-        at
-    };
-    text(body, "{\"agent\":\"agent_");
-    let agent = gap(body, AGENT_DIGITS);
-    text(
-        body,
-        "\",\"intent\":\"follow_up\",\"direction\":\"outbound\",\"purpose\":\"",
-    );
-    text(body, &shape.purpose);
-    text(body, "\",\"channel\":\"");
-    text(body, &shape.channel);
-    if let Some(gateway) = &shape.gateway {
-        text(body, "\",\"gateway_id\":\"");
-        text(body, gateway);
-    }
-    text(
-        body,
-        "\",\"subject\":{\"type\":\"phone_e164\",\"value\":\"+55119",
-    );
-    let customer = gap(body, CUSTOMER_DIGITS);
-    text(
-        body,
-        "\"},\"object\":{\"namespace\":\"crm\",\"type\":\"order\",\"id\":\"order-",
-    );
-    let object = gap(body, OBJECT_DIGITS);
-    text(
-        body,
-        &format!("\"}},\"effect_key\":\"load-{:08x}-", shape.run),
-    );
-    let effect = gap(body, EFFECT_DIGITS);
-    text(body, "\"}");
-    Places {
-        agent,
-        customer,
-        object,
-        effect,
-    }
-}
-
-/// Writes `value` with leading zeros into `digits` bytes at `at`.
-fn put(bytes: &mut [u8], at: usize, digits: usize, mut value: u64) {
-    for byte in bytes[at..at + digits].iter_mut().rev() {
-        *byte = b'0' + (value % 10) as u8;
-        value /= 10;
-    }
 }
 
 #[cfg(test)]
@@ -232,38 +225,36 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
+    use crate::form::body;
 
     fn shape(batch: Option<usize>) -> Shape {
         Shape {
-            path: "/v1/coordination/check/batch",
             batch,
             purpose: "service".to_owned(),
             channel: "whatsapp".to_owned(),
             gateway: None,
-            customers: 1_000_000,
+            customers: Customers::Spread(1_000_000),
             objects: 1_000_000,
             order_probes: 0,
+            seed: 1,
             run: 0xfeed,
         }
     }
 
-    fn body(request: &Request) -> &[u8] {
-        let end = request
-            .bytes()
-            .windows(4)
-            .position(|four| four == b"\r\n\r\n");
-        &request.bytes()[end.expect("a head") + 4..]
+    fn request(shape: &Shape, connection: u64) -> Request {
+        let to = Endpoint::new("http://localhost:1", "secret").expect("an address");
+        Request::new(shape, &to, connection)
     }
 
     fn checks(request: &Request) -> Vec<Value> {
-        let body: Value = serde_json::from_slice(body(request)).expect("valid JSON");
+        let body: Value = serde_json::from_slice(body(request.bytes())).expect("valid JSON");
         body["checks"].as_array().expect("a list").clone()
     }
 
     #[test]
     fn a_batch_is_valid_json_with_the_contracts_members() {
-        let mut request = Request::new(&shape(Some(500)), "h", "k", 1, 0);
-        request.renew();
+        let mut request = request(&shape(Some(500)), 0);
+        assert!(request.renew());
         let checks = checks(&request);
         assert_eq!(checks.len(), 500);
         let one = &checks[499];
@@ -272,13 +263,14 @@ mod tests {
         let phone = one["subject"]["value"].as_str().expect("a phone");
         assert!(phone.starts_with("+551196") && phone.len() == 14, "{phone}");
         assert_eq!(one["effect_key"], "load-0000feed-000000000499");
+        assert_eq!(request.effect(499), 499);
     }
 
     #[test]
     fn effect_keys_never_repeat_over_renewals_and_connections() {
         let mut seen = HashSet::new();
         for connection in 0..3 {
-            let mut request = Request::new(&shape(Some(100)), "h", "k", 1, connection);
+            let mut request = request(&shape(Some(100)), connection);
             for _ in 0..3 {
                 request.renew();
                 for check in checks(&request) {
@@ -289,39 +281,39 @@ mod tests {
         assert_eq!(seen.len(), 900);
     }
 
+    fn customers(shape: &Shape) -> Vec<String> {
+        let mut request = request(shape, 0);
+        let mut all = Vec::new();
+        while all.len() < 200 && request.renew() {
+            let values = checks(&request).into_iter();
+            all.extend(values.map(|check| check["subject"]["value"].to_string()));
+        }
+        all
+    }
+
     #[test]
-    fn customers_spread_and_a_hot_customer_is_one() {
-        let customers = |customers| {
-            let mut request = Request::new(
-                &Shape {
-                    customers,
-                    ..shape(Some(200))
-                },
-                "h",
-                "k",
-                5,
-                0,
-            );
-            request.renew();
-            let values = checks(&request)
-                .into_iter()
-                .map(|c| c["subject"]["value"].to_string());
-            values.collect::<HashSet<_>>().len()
+    fn customers_spread_take_turns_or_are_one() {
+        let distinct = |customers_of: Customers| {
+            let shape = Shape {
+                customers: customers_of,
+                ..shape(Some(20))
+            };
+            customers(&shape).into_iter().collect::<HashSet<_>>().len()
         };
-        assert!(customers(1_000_000) > 190);
-        assert_eq!(customers(1), 1);
+        assert!(distinct(Customers::Spread(1_000_000)) > 190);
+        assert_eq!(distinct(Customers::Spread(1)), 1);
+        let (next, end) = (Arc::new(AtomicU64::new(0)), 50);
+        assert_eq!(distinct(Customers::InTurn { next, end }), 50);
+        assert!(distinct(Customers::Zipf(Zipf::new(1_000, 1.1))) < 150);
     }
 
     #[test]
     fn probes_share_exactly_their_pairs_keys() {
-        let mut request = Request::new(
+        let mut request = request(
             &Shape {
                 order_probes: 3,
                 ..shape(Some(50))
             },
-            "h",
-            "k",
-            9,
             0,
         );
         for _ in 0..20 {
@@ -340,15 +332,13 @@ mod tests {
     }
 
     #[test]
-    fn a_single_check_is_a_bare_object_and_names_its_length() {
+    fn a_single_check_is_a_bare_object() {
         let mut one = shape(None);
         one.gateway = Some("wa_gateway".to_owned());
-        let mut request = Request::new(&one, "localhost:1", "secret", 1, 0);
+        let mut request = request(&one, 0);
         request.renew();
-        let parsed: Value = serde_json::from_slice(body(&request)).expect("valid JSON");
+        let parsed: Value = serde_json::from_slice(body(request.bytes())).expect("valid JSON");
         assert_eq!(parsed["gateway_id"], "wa_gateway");
-        let head = String::from_utf8_lossy(request.bytes()).into_owned();
-        assert!(head.contains(&format!("Content-Length: {}\r\n", body(&request).len())));
-        assert!(head.contains("Authorization: Bearer secret\r\n"));
+        assert_eq!(parsed["object"]["namespace"], "crm");
     }
 }

@@ -47,10 +47,16 @@ pub(crate) struct Options {
 
 /// The rows of each number of shards: a name and the harness's words for it.
 const SCENARIOS: [(&str, &[&str]); 4] = [
-    ("batches of 500", &["batch"]),
-    ("batches of 500, one customer", &["hot", "--on", "customer"]),
-    ("batches of 500, one object", &["hot", "--on", "object"]),
-    ("one check a request", &["single"]),
+    ("batches of 500", &["batch", "--closed"]),
+    (
+        "batches of 500, one customer",
+        &["hot", "--closed", "--on", "customer"],
+    ),
+    (
+        "batches of 500, one object",
+        &["hot", "--closed", "--on", "object"],
+    ),
+    ("one check a request", &["single", "--closed"]),
 ];
 
 /// One run's figures.
@@ -135,30 +141,28 @@ fn measure(
             server.ready
         ));
     }
-    let before = cpu_seconds(server.process());
     let mut load = shell::command(harness, words);
     load.args(["--json", "--url", &server.url, "--key", server::KEY]);
     load.args(["--seconds", &options.seconds.to_string()]);
     load.args(["--connections", &options.connections.to_string()]);
     let text = shell::read(&mut load)?;
-    let server_seconds = cpu_seconds(server.process()) - before;
     server.stop()?;
-    let report: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let mut document: Value = serde_json::from_str(&text).map_err(|error| error.to_string())?;
+    let report = document["runs"][0].take();
     let number = |pointer: &str| {
-        report
-            .pointer(pointer)
-            .and_then(Value::as_f64)
-            .unwrap_or(0.0)
+        let found = report.pointer(pointer).and_then(Value::as_f64);
+        found.ok_or_else(|| format!("{scenario}: the harness gave no {pointer}"))
     };
-    // The warm-up second belongs to the server's time as well, so it is set against all seconds.
-    let share = number("/seconds") / (number("/seconds") + 1.0);
+    if number("/faults/refused")? > 0.0 {
+        return Err(format!("{scenario}: the server refused load"));
+    }
     Ok(Run {
         scenario,
         shards,
-        checks_per_second: number("/checks_per_second"),
-        p50_ms: number("/latency_ms/p50"),
-        p99_ms: number("/latency_ms/p99"),
-        server_us_per_check: server_seconds * share * 1e6 / number("/checks").max(1.0),
+        checks_per_second: number("/throughput/per_second")?,
+        p50_ms: number("/latency/p50_ms")?,
+        p99_ms: number("/latency/p99_ms")?,
+        server_us_per_check: number("/cpu/server_us")?,
         report,
     })
 }
@@ -243,21 +247,6 @@ fn middle(mut values: Vec<f64>) -> f64 {
     values.sort_by(f64::total_cmp);
     let (lower, upper) = ((values.len() - 1) / 2, values.len() / 2);
     f64::midpoint(values[lower], values[upper])
-}
-
-/// Processor seconds of a process so far; 0 where the system does not tell.
-fn cpu_seconds(process: u32) -> f64 {
-    let stat = fs::read_to_string(format!("/proc/{process}/stat")).unwrap_or_default();
-    let fields = stat
-        .rsplit_once(')')
-        .map_or("", |(_, rest)| rest)
-        .split_whitespace();
-    let ticks: u64 = fields
-        .skip(11)
-        .take(2)
-        .filter_map(|field| field.parse::<u64>().ok())
-        .sum();
-    ticks as f64 / 100.0
 }
 
 #[cfg(test)]

@@ -33,6 +33,8 @@ fn run(name: &str, connections: u64) -> Run {
         per_second: 400_000.0 + f64::from(at),
         p50_ms: 1.0,
         p99_ms: 5.0,
+        resident_bytes: None,
+        disk_bytes: None,
     };
     Run {
         name: name.to_owned(),

@@ -109,7 +109,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::template::{Request, Shape};
+    use crate::target::Endpoint;
+    use crate::template::{Customers, Request, Shape};
 
     #[test]
     fn a_peer_is_asked_what_interlock_is_asked() {
@@ -120,18 +121,19 @@ mod tests {
             objects: 1_000_000,
             seed: 7,
         };
+        let to = Endpoint::new("http://127.0.0.1:1", "k").expect("an address");
         let shape = Shape {
-            path: "/",
             batch: Some(60),
             purpose: "service".to_owned(),
             channel: "whatsapp".to_owned(),
             gateway: None,
-            customers: draw.customers,
+            customers: Customers::Spread(draw.customers),
             objects: draw.objects,
             order_probes: 2,
+            seed: 7,
             run: 0xfeed,
         };
-        let mut request = Request::new(&shape, "h", "k", 7, 3);
+        let mut request = Request::new(&shape, &to, 3);
         let mut batches = Batches::new(draw, 3);
         for _ in 0..3 {
             request.renew();

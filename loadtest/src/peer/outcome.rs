@@ -11,7 +11,6 @@ use super::server::{Form, Server};
 use crate::report::{
     self, Cpu, Document, Faults, Latency, Loop, Peer, Run, Second, Spread, Throughput,
 };
-use crate::table::Report;
 
 /// Interlock's name in this comparison.
 const OURS: &str = "Interlock";
@@ -40,36 +39,21 @@ pub(crate) struct Known {
 
 impl Cell {
     /// A run of Interlock.
-    pub(crate) fn of_ours(round: u32, connections: u64, report: Report) -> Result<Self, String> {
-        let passed = report.passed();
-        let mut run = blank(name(OURS, connections, round));
-        run.connections = connections;
-        run.batch = report.batch as f64;
-        run.seconds = report.seconds;
-        run.count = report.checks;
-        run.requests = report.requests;
-        run.latency = Latency {
-            count: report.requests,
-            p50_ms: report.latency_ms.p50,
-            p90_ms: report.latency_ms.p90,
-            p99_ms: report.latency_ms.p99,
-            p999_ms: report.latency_ms.p999,
-            max_ms: report.latency_ms.max,
-            curve: Vec::new(),
-        };
-        run.faults.first = report.faults.first;
-        run.faults.wrong_answers = u64::from(!passed);
-        run.cpu.generator_us = report.generator_us_per_check;
-        run.cpu.generator_cores = report.generator_cores;
-        let rate = report.checks_per_second;
-        Ok(Self {
+    pub(crate) fn of_ours(round: u32, connections: u64, mut run: Run) -> Self {
+        run.name = name(OURS, connections, round);
+        let rate = run.throughput.map_or(0.0, |it| it.per_second);
+        if !run.passed() && run.faults.wrong_answers == 0 {
+            // No answer, or one with a wrong status, is as wrong as any.
+            run.faults.wrong_answers = 1;
+        }
+        Self {
             side: None,
             round,
             connections,
             rate,
             run,
         }
-        .with_throughput())
+        .with_throughput()
     }
 
     /// A run of a peer.
@@ -191,32 +175,25 @@ impl Rounds {
         self.wrong.is_empty()
     }
 
-    /// What it comes to.
-    pub(crate) fn document(self, known: &[Known]) -> Document {
+    /// Tells what it comes to.
+    pub(crate) fn tell(self, known: &[Known], document: &mut Document) {
         let passed = self.right();
-        let (mut peers, mut words) = (Vec::new(), self.wrong.clone());
+        document.words.extend(self.wrong.clone());
         if passed {
             for (place, known) in known.iter().enumerate() {
                 let of_peer = self.peers(place, known);
-                words.extend(sentences(known, &of_peer));
-                peers.extend(of_peer);
+                document.words.extend(sentences(known, &of_peer));
+                document.peers.extend(of_peer);
             }
         } else {
-            words.push("no throughput is told, since an answer was wrong".to_owned());
+            let words = "no throughput is told, since an answer was wrong";
+            document.words.push(words.to_owned());
         }
         let mut runs: Vec<Run> = self.cells.into_iter().map(|cell| cell.run).collect();
         if !passed {
             runs.iter_mut().for_each(|run| run.throughput = None);
         }
-        Document {
-            format: report::FORMAT,
-            scenario: "peer".to_owned(),
-            passed,
-            runs,
-            peers,
-            words,
-            ..Document::default()
-        }
+        document.runs.extend(runs);
     }
 
     /// The comparisons with one peer, for each form and number of connections.
@@ -389,6 +366,8 @@ fn over_time(measured: &Measured) -> Vec<Second> {
         per_second: *checks as f64,
         p50_ms: latency.value_at_percentile(50.0) as f64 / 1e6,
         p99_ms: latency.value_at_percentile(99.0) as f64 / 1e6,
+        resident_bytes: None,
+        disk_bytes: None,
     };
     whole.enumerate().map(second).collect()
 }
@@ -437,7 +416,9 @@ mod tests {
 
     #[test]
     fn ratios_are_of_the_same_round_and_to_the_peers_best() {
-        let document = rounds().document(&known());
+        let mut document = Document::default();
+        rounds().tell(&known(), &mut document);
+        document.judge();
         assert!(document.passed);
         assert_eq!(document.peers.len(), 4);
         let one = document
@@ -465,7 +446,9 @@ mod tests {
         bad.run.faults.first.push("twice".to_owned());
         rounds.add(bad);
         assert!(!rounds.right());
-        let document = rounds.document(&known());
+        let mut document = Document::default();
+        rounds.tell(&known(), &mut document);
+        document.judge();
         assert!(!document.passed && document.peers.is_empty());
         assert!(document.runs.iter().all(|run| run.throughput.is_none()));
         assert!(document.words.join(" ").contains("twice"));

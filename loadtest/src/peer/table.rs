@@ -6,7 +6,7 @@ use crate::report::{self, Document, Peer, Spread};
 
 const WIDTH: usize = 78;
 
-/// Shows the peers of a document.
+/// Shows the peers of a document, and nothing when it has none.
 #[derive(Debug)]
 pub(crate) struct Table<'a>(pub(crate) &'a Document);
 
@@ -23,10 +23,7 @@ impl fmt::Display for Table<'_> {
             let of: Vec<&Peer> = peers.iter().filter(|peer| peer.peer == name).collect();
             one(f, name, &of)?;
         }
-        self.0
-            .words
-            .iter()
-            .try_for_each(|words| paragraph(f, "", words))
+        Ok(())
     }
 }
 
@@ -158,7 +155,6 @@ mod tests {
         };
         let document = Document {
             peers: vec![peer(1, "statement"), peer(16, "pipeline")],
-            words: vec!["so it is".to_owned()],
             ..Document::default()
         };
         let text = Table(&document).to_string();
@@ -170,7 +166,6 @@ mod tests {
             "813k (746k–1100k)",
             "12.50 (11.25–13.75)",
             "no decision id",
-            "so it is",
             "?",
         ] {
             assert!(text.contains(part), "{part}: {text}");
