@@ -31,6 +31,7 @@ use clap::{Args, ValueEnum};
 
 use crate::checks::{About, Batches, Checks};
 use crate::interrupt;
+use crate::machine;
 use crate::options::{self, Length, Output, Where};
 use crate::progress;
 use crate::report::Document;
@@ -84,13 +85,14 @@ pub(crate) struct Asked {
     /// Rounds; each has a run of every server at each number of connections
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=50))]
     rounds: u32,
-    /// Contacts of a customer that a peer allows; take what the purpose allows in Interlock's space
+    /// Contacts of a customer that a peer allows: as many as the purpose allows in Interlock's space
     #[arg(long, default_value_t = 1000, value_parser = clap::value_parser!(u16).range(1..=1000))]
     budget_limit: u16,
     /// The hours in which they count
     #[arg(long, default_value_t = 24, value_parser = clap::value_parser!(u64).range(1..=8760))]
     budget_hours: u64,
-    /// Where the peers' directories are made; on the same disk as Interlock's data
+    /// Where the peers' directories are made: on the disk that holds Interlock's data, and where
+    /// PostgreSQL's user may go
     #[arg(long, default_value = "/var/tmp")]
     peer_data: PathBuf,
     #[command(flatten)]
@@ -110,6 +112,15 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
     let target = Target::open(&asked.server, Space::Load)?;
     document.meet(&target);
     let comparison = Comparison::prepare(asked, &target)?;
+    let (ours, theirs) = (
+        &document.machine.file_system,
+        machine::file_system_of(&asked.peer_data),
+    );
+    if target.data().is_some() && *ours != theirs {
+        let words =
+            format!("the data lie on different file systems: ours on {ours}, theirs on {theirs}");
+        document.words.push(words);
+    }
     let compared = comparison.run(document);
     // Ends the peers, also when a run failed.
     drop(comparison);
@@ -252,6 +263,7 @@ impl Peer {
         };
         let mut conditions = server.conditions()?;
         let proved = rules::prove(&*server, rules)?;
+        conditions.push(format!("data on {}", machine::file_system_of(parent)));
         conditions.push(format!("{proved} answers proved its rules"));
         Ok(Self {
             server,

@@ -52,7 +52,9 @@ fn rows(document: &Document, row: &mut Row<'_>) -> fmt::Result {
             &format!("{}, {spawned} {} {settings}", server.url, server.ready),
         )?;
     }
-    for run in &document.runs {
+    // A comparison has dozens of runs; its own table has what they come to.
+    let shown = |run: &&Run| document.peers.is_empty() || !run.passed();
+    for run in document.runs.iter().filter(shown) {
         row("", "")?;
         show_run(run, document.machine.cores, row)?;
     }

@@ -23,6 +23,7 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
         if document.passed {
             charts.extend(over_time(&title, &runs));
         }
+        charts.extend(room(&title, &runs));
     }
     charts.extend(document.runs.iter().filter_map(steps));
     charts
@@ -213,6 +214,65 @@ fn over_time(title: &str, runs: &[Named<'_>]) -> Option<Chart> {
         table: Table {
             head: ["second".to_owned()].into_iter().chain(names()).collect(),
             rows: (0..longest).map(row).collect(),
+        },
+    })
+}
+
+/// One of a second's sizes.
+type Bytes = fn(&Second) -> Option<u64>;
+
+/// Memory and disk of the server second by second: of one run only, and not of a comparison, whose
+/// runs are too short to tell anything of it.
+fn room(title: &str, runs: &[Named<'_>]) -> Option<Chart> {
+    let [(_, run)] = runs else {
+        return None;
+    };
+    let seconds: Vec<&Second> = run
+        .over_time
+        .iter()
+        .filter(|second| second.resident_bytes.is_some())
+        .collect();
+    if seconds.len() < 2 {
+        return None;
+    }
+    let mega = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64 / 1e6);
+    let kinds: [(&str, Bytes); 2] = [
+        ("resident memory", |second| second.resident_bytes),
+        ("data directory", |second| second.disk_bytes),
+    ];
+    let points = |of: Bytes| {
+        let point = |second: &&Second| Some((second.at_s, mega(of(second))?));
+        seconds.iter().filter_map(point).collect::<Vec<_>>()
+    };
+    let drawn: Vec<_> = kinds
+        .iter()
+        .map(|(name, of)| ((*name).to_owned(), points(*of)))
+        .filter(|(_, points)| !points.is_empty())
+        .collect();
+    let row = |second: &&Second| {
+        let known = |bytes| mega(bytes).map_or_else(String::new, figure);
+        vec![
+            figure(second.at_s),
+            known(second.resident_bytes),
+            known(second.disk_bytes),
+        ]
+    };
+    let heights = drawn
+        .iter()
+        .flat_map(|(_, points)| points.iter().map(|point| point.1));
+    Some(Chart {
+        title: format!("Memory and disk over time: {title}"),
+        note: "What the server has at the end of each second.".to_owned(),
+        x: Axis::linear(
+            "seconds of the measured time",
+            seconds.iter().map(|it| it.at_s),
+        ),
+        y: Axis::linear("megabytes", heights),
+        series: drawn.iter().map(|(name, _)| name.clone()).collect(),
+        drawing: Drawing::Lines(drawn.iter().map(|(_, points)| points.clone()).collect()),
+        table: Table {
+            head: strings(["second", "resident MB", "data MB"]),
+            rows: seconds.iter().map(row).collect(),
         },
     })
 }

@@ -33,8 +33,8 @@ fn run(name: &str, connections: u64) -> Run {
         per_second: 400_000.0 + f64::from(at),
         p50_ms: 1.0,
         p99_ms: 5.0,
-        resident_bytes: None,
-        disk_bytes: None,
+        resident_bytes: Some(400_000_000),
+        disk_bytes: Some(u64::from(at) * 1_000_000),
     };
     Run {
         name: name.to_owned(),
@@ -249,6 +249,22 @@ fn it_is_well_formed_and_shows_everything() {
     for text in wanted {
         assert!(all.contains(text), "{text}");
     }
+}
+
+#[test]
+fn a_run_of_its_own_shows_memory_and_disk() {
+    let mut document = document();
+    document.peers.clear();
+    document.runs.truncate(1);
+    let page = page(&document).expect("a page");
+    let texts = read(&page);
+    for text in ["megabytes", "resident memory", "data directory"] {
+        assert!(texts.iter().any(|it| it == text), "{text}");
+    }
+    assert!(
+        page.contains("<td>20</td><td>400</td><td>20</td>"),
+        "the last second's numbers"
+    );
 }
 
 #[test]

@@ -161,11 +161,6 @@ pub(crate) fn cpu_seconds(process: u32) -> f64 {
     (own + children) as f64 / TICKS
 }
 
-/// Processor seconds that this process has used so far, without those it started.
-pub(crate) fn cpu_seconds_alone() -> f64 {
-    times(std::process::id()).iter().take(2).sum::<u64>() as f64 / TICKS
-}
-
 /// User and system time of a process, then of its children that ended.
 fn times(process: u32) -> [u64; 4] {
     let mut times = [0; 4];

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 
-use super::child;
 use super::judge::{Counts, Ledger, Verdict};
 use super::keys::{Batches, Draw};
 use super::server::{Form, Link, Server};
 use crate::interrupt;
+use crate::process::Process;
 
 /// Latencies are kept to three digits, those of one second to two, from one microsecond to two
 /// minutes.
@@ -76,15 +76,20 @@ pub(crate) fn run(server: &dyn Server, load: &Load, ledger: &Ledger) -> Result<M
         let spawn = |(connection, link)| {
             let over = &over;
             scope.spawn(move || {
-                sleep_until(start);
+                interrupt::sleep_until(start);
                 Connection::new(load, connection, clock).and_then(|it| it.drive(link, ledger, over))
             })
         };
         let threads: Vec<_> = (0..).zip(links).map(spawn).collect();
-        sleep_until(from);
-        let cpu = || [server.cpu_seconds(), child::cpu_seconds_alone()];
+        interrupt::sleep_until(from);
+        let cpu = || {
+            [
+                server.cpu_seconds(),
+                Process::own().cpu_seconds().unwrap_or(0.0),
+            ]
+        };
         let before = cpu();
-        sleep_until(end);
+        interrupt::sleep_until(end);
         let after = cpu();
         let join = |thread: thread::ScopedJoinHandle<'_, _>| {
             let panicked = || Err("a connection's thread panicked".to_owned());
@@ -214,8 +219,4 @@ impl Connection {
         part.over_time[second].1.saturating_record(took);
         Ok(())
     }
-}
-
-fn sleep_until(moment: Instant) {
-    thread::sleep(moment.saturating_duration_since(Instant::now()));
 }

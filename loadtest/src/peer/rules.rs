@@ -34,6 +34,8 @@ pub(crate) fn prove(server: &dyn Server, rules: &Rules) -> Result<usize, String>
 }
 
 struct Proof<'a> {
+    server: &'a dyn Server,
+    form: Form,
     link: Box<dyn Link>,
     rules: &'a Rules,
     offset: u64,
@@ -41,8 +43,15 @@ struct Proof<'a> {
 }
 
 impl<'a> Proof<'a> {
-    fn new(server: &dyn Server, form: Form, index: u64, rules: &'a Rules) -> Result<Self, String> {
+    fn new(
+        server: &'a dyn Server,
+        form: Form,
+        index: u64,
+        rules: &'a Rules,
+    ) -> Result<Self, String> {
         Ok(Self {
+            server,
+            form,
             link: server.connect(form, RUN, 1)?,
             rules,
             offset: index * STRIDE,
@@ -229,12 +238,15 @@ impl<'a> Proof<'a> {
 
     fn budgets(&mut self) -> Result<(), String> {
         let limit = u64::from(self.rules.limit);
-        for effect in 1000..1000 + limit {
-            self.expect(
-                self.check(effect, 11),
-                Verdict::Allow(1),
-                "a contact is left",
-            )?;
+        let contacts: Vec<Check> = (1000..1000 + limit)
+            .map(|effect| self.check(effect, 11))
+            .collect();
+        let mut verdicts = Vec::new();
+        let mut many = self.server.connect(self.form, RUN, contacts.len())?;
+        many.ask(&contacts, &mut verdicts)?;
+        self.judged += contacts.len();
+        if verdicts != vec![Verdict::Allow(1); contacts.len()] {
+            return Err(format!("a contact is left: {verdicts:?}"));
         }
         let over = self.check(1000 + limit, 11);
         self.expect(over, Verdict::BudgetExhausted, "no contact is left")?;

@@ -31,6 +31,7 @@ fn one(f: &mut fmt::Formatter<'_>, name: &str, peers: &[&Peer]) -> fmt::Result {
     let (rounds, batch) = peers
         .first()
         .map_or((0, 0), |peer| (peer.ours.len(), peer.batch));
+    writeln!(f)?;
     let rounds = report::rounds(rounds);
     let head = format!("Interlock beside {name}, batches of {batch}, {rounds}; middle (range)");
     paragraph(f, "", &head)?;
@@ -76,7 +77,7 @@ fn one(f: &mut fmt::Formatter<'_>, name: &str, peers: &[&Peer]) -> fmt::Result {
             paragraph(f, "  - ", difference)?;
         }
     }
-    writeln!(f)
+    Ok(())
 }
 
 /// One server's row: ours is side 0, the peer's side 1.
