@@ -11,6 +11,7 @@ mod chart;
 mod figures;
 mod words;
 
+use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
@@ -252,18 +253,17 @@ fn conditions(document: &Document) -> String {
         let words: Vec<_> = words.into_iter().filter(|it| !it.is_empty()).collect();
         rows.push(("server", words.join("; ")));
     }
-    let mut about: Vec<&str> = document.runs.iter().map(|run| run.about.as_str()).collect();
-    about.dedup();
-    rows.extend(about.iter().map(|about| ("asked", (*about).to_owned())));
-    let mut peers: Vec<&str> = Vec::new();
-    for peer in &document.peers {
-        if !peers.contains(&peer.peer.as_str()) {
-            peers.push(&peer.peer);
-            rows.push(("peer", format!("{}: {}", peer.peer, peer.durability)));
-            let missing = peer.differences.iter();
-            rows.extend(missing.map(|it| ("a peer leaves out", it.clone())));
-        }
+    for run in &document.runs {
+        rows.push(("asked", run.about.clone()));
     }
+    for peer in &document.peers {
+        rows.push(("peer", format!("{}: {}", peer.peer, peer.durability)));
+    }
+    for difference in document.peers.iter().flat_map(|peer| &peer.differences) {
+        rows.push(("peers leave out", difference.clone()));
+    }
+    let mut seen = BTreeSet::new();
+    rows.retain(|row| seen.insert(row.clone()));
     rows.retain(|(_, value)| !value.is_empty());
     table_of_pairs(&rows)
 }

@@ -16,7 +16,7 @@ use super::words::escaped;
 
 /// Drawn at the width of a phone, so that its letters are readable there; wider screens scale it up.
 const SIZE: (u32, u32) = (480, 320);
-const FONT: (&str, i32) = ("sans-serif", 15);
+const FONT: (&str, i32) = ("sans-serif", 17);
 /// Stand for the page's ink and its faint lines.
 const INK: RGBColor = RGBColor(1, 1, 1);
 const FAINT: RGBColor = RGBColor(2, 2, 2);

@@ -178,29 +178,31 @@ fn curves(title: String, of: &[(&str, &Latency)]) -> Option<Chart> {
 }
 
 fn over_time(title: &str, runs: &[Named<'_>]) -> Option<Chart> {
-    let runs: Vec<&Named<'_>> = runs
+    let unit = runs.first()?.1.unit;
+    let runs: Vec<(&str, &[Second])> = runs
         .iter()
-        .filter(|(_, run)| !run.over_time.is_empty() && run.throughput.is_some())
+        .filter(|(_, run)| run.throughput.is_some())
+        .map(|(name, run)| (name.as_str(), whole_seconds(&run.over_time)))
+        .filter(|(_, seconds)| !seconds.is_empty())
         .take(SERIES_MAX)
         .collect();
-    let unit = runs.first()?.1.unit;
-    let seconds = || runs.iter().flat_map(|(_, run)| run.over_time.iter());
-    let points = |(_, run): &&Named<'_>| {
+    let seconds = || runs.iter().flat_map(|(_, seconds)| seconds.iter());
+    let points = |(_, seconds): &(&str, &[Second])| {
         let point = |second: &Second| (second.at_s, second.per_second);
-        run.over_time.iter().map(point).collect::<Vec<_>>()
+        seconds.iter().map(point).collect::<Vec<_>>()
     };
-    let longest = runs.iter().map(|(_, run)| run.over_time.len()).max()?;
+    let longest = runs.iter().map(|(_, seconds)| seconds.len()).max()?;
     let row = |at: usize| {
-        let of = |(_, run): &&Named<'_>| {
-            let second = run.over_time.get(at);
+        let of = |(_, seconds): &(&str, &[Second])| {
+            let second = seconds.get(at);
             second.map_or_else(String::new, |it| whole(it.per_second))
         };
-        let moment = runs.iter().find_map(|(_, run)| run.over_time.get(at));
+        let moment = runs.iter().find_map(|(_, seconds)| seconds.get(at));
         let mut cells = vec![moment.map_or_else(String::new, |it| figure(it.at_s))];
         cells.extend(runs.iter().map(of));
         cells
     };
-    let names = || runs.iter().map(|(name, _)| name.clone());
+    let names = || runs.iter().map(|(name, _)| (*name).to_owned());
     Some(Chart {
         title: format!("Throughput over time: {title}"),
         note: format!("What each second brought, in {unit} a second."),
@@ -216,6 +218,20 @@ fn over_time(title: &str, runs: &[Named<'_>]) -> Option<Chart> {
             rows: (0..longest).map(row).collect(),
         },
     })
+}
+
+/// Without a last piece of a second, whose rate says little.
+fn whole_seconds(seconds: &[Second]) -> &[Second] {
+    const LEAST_S: f64 = 0.5;
+    let Some((last, before)) = seconds.split_last() else {
+        return seconds;
+    };
+    let began = before.last().map_or(0.0, |second| second.at_s);
+    if !before.is_empty() && last.at_s - began < LEAST_S {
+        before
+    } else {
+        seconds
+    }
 }
 
 /// One of a second's sizes.

@@ -268,6 +268,21 @@ fn a_run_of_its_own_shows_memory_and_disk() {
 }
 
 #[test]
+fn a_last_piece_of_a_second_is_left_out_and_nothing_is_said_twice() {
+    let mut document = document();
+    let piece = Second {
+        at_s: 20.1,
+        per_second: 777.0,
+        ..document.runs[0].over_time[19]
+    };
+    document.runs[0].over_time.push(piece);
+    let page = page(&document).expect("a page");
+    assert!(page.contains("<td>400,020</td>") && !page.contains("777"));
+    assert_eq!(page.matches("no receipts").count(), 1);
+    assert_eq!(page.matches("appendfsync always").count(), 1);
+}
+
+#[test]
 fn it_needs_nothing_from_anywhere_else() {
     let page = page(&document()).expect("a page");
     for word in [
