@@ -7,6 +7,8 @@ use super::words::short;
 const DECADES_MAX: i32 = 12;
 /// Labels of a linear axis, about.
 const LABELS: f64 = 5.0;
+/// Nines from which the places of 0 % and 50 % are too near for both to have a label.
+const NARROW: f64 = 3.2;
 /// The scale turns to powers of ten when the highest value is this many times the lowest.
 const SPREAD_MAX: f64 = 60.0;
 
@@ -105,7 +107,9 @@ impl Axis {
             (99.999, "99.999 %"),
             (99.9999, "99.9999 %"),
         ];
-        let mut labels = vec![(0.0, "0 %".to_owned())];
+        // With many nines the first label would touch the second.
+        let first = (highest < NARROW).then(|| (0.0, "0 %".to_owned()));
+        let mut labels: Vec<_> = first.into_iter().collect();
         labels.extend(all.map(|(share, label)| (nine(share), label.to_owned())));
         labels.retain(|(place, _)| *place <= highest + 1e-9);
         Self {
@@ -204,8 +208,10 @@ mod tests {
 
     #[test]
     fn nines_are_equally_far_apart() {
-        let axis = Axis::nines("requests", [0.0, 50.0, 99.95, 100.0].into_iter());
+        let axis = Axis::nines("requests", [0.0, 50.0, 99.92, 100.0].into_iter());
         assert_eq!(labels(&axis), ["0 %", "50 %", "90 %", "99 %", "99.9 %"]);
+        let more = Axis::nines("requests", [99.995].into_iter());
+        assert_eq!(labels(&more), ["50 %", "90 %", "99 %", "99.9 %", "99.99 %"]);
         let place = |share| axis.place(share).expect("a place");
         assert!((place(99.9) - 3.0).abs() < 1e-9 && (place(90.0) - 1.0).abs() < 1e-9);
         assert_eq!(axis.place(100.0), Some(axis.places.1));

@@ -25,7 +25,7 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
         }
         charts.extend(room(&title, &runs));
     }
-    charts.extend(document.runs.iter().filter_map(steps));
+    charts.extend(document.runs.iter().flat_map(steps));
     charts
 }
 
@@ -119,30 +119,41 @@ fn last_round(document: &Document) -> Vec<(String, Vec<Named<'_>>)> {
     groups.into_iter().map(titled).collect()
 }
 
-fn latency(title: &str, runs: &[Named<'_>]) -> Option<Chart> {
+fn latency(title: &str, runs: &[Named<'_>]) -> Vec<Chart> {
     let of: Vec<(&str, &Latency)> = runs
         .iter()
         .map(|(name, run)| (name.as_str(), &run.latency))
         .collect();
-    curves(format!("Latency: {title}"), &of)
+    curves(&format!("Latency: {title}"), &of)
 }
 
-fn steps(run: &Run) -> Option<Chart> {
+fn steps(run: &Run) -> Vec<Chart> {
     let of: Vec<(&str, &Latency)> = run.steps.iter().map(|it| (it.name, &it.latency)).collect();
-    curves(format!("Latency by kind of request: {}", run.name), &of)
+    curves(&format!("Latency by kind of request: {}", run.name), &of)
 }
 
-fn curves(title: String, of: &[(&str, &Latency)]) -> Option<Chart> {
-    let of: Vec<_> = of
+/// The curves of these, over several charts when there are more than a chart can tell apart.
+fn curves(title: &str, of: &[(&str, &Latency)]) -> Vec<Chart> {
+    let known = of
         .iter()
-        .filter(|(_, latency)| !latency.curve.is_empty())
-        .take(SERIES_MAX)
-        .collect();
-    if of.is_empty() {
-        return None;
-    }
+        .copied()
+        .filter(|(_, latency)| !latency.curve.is_empty());
+    let known: Vec<_> = known.collect();
+    let parts = known.chunks(SERIES_MAX);
+    let count = parts.len();
+    let chart = |(number, of): (usize, _)| {
+        if count == 1 {
+            curves_of(title.to_owned(), of)
+        } else {
+            curves_of(format!("{title}, {number} of {count}"), of)
+        }
+    };
+    (1..).zip(parts).map(chart).collect()
+}
+
+fn curves_of(title: String, of: &[(&str, &Latency)]) -> Chart {
     let points = || of.iter().flat_map(|(_, latency)| latency.curve.iter());
-    let row = |(name, latency): &&(&str, &Latency)| {
+    let row = |(name, latency): &(&str, &Latency)| {
         let figures = [
             latency.p50_ms,
             latency.p90_ms,
@@ -154,7 +165,7 @@ fn curves(title: String, of: &[(&str, &Latency)]) -> Option<Chart> {
         cells.extend(figures.map(figure));
         cells
     };
-    Some(Chart {
+    Chart {
         title,
         note:
             "The share of requests that took at most so long; each step to the right is ten times \
@@ -174,7 +185,7 @@ fn curves(title: String, of: &[(&str, &Latency)]) -> Option<Chart> {
             ]),
             rows: of.iter().map(row).collect(),
         },
-    })
+    }
 }
 
 fn over_time(title: &str, runs: &[Named<'_>]) -> Option<Chart> {

@@ -27,6 +27,11 @@ fn latency() -> Latency {
     }
 }
 
+/// More than one chart can tell apart.
+const STEPS: [&str; 9] = [
+    "reserve", "settle", "claim", "renew", "release", "declare", "check", "batch", "lock",
+];
+
 fn run(name: &str, connections: u64) -> Run {
     let second = |at: u32| Second {
         at_s: f64::from(at),
@@ -53,10 +58,12 @@ fn run(name: &str, connections: u64) -> Run {
             requests_per_second: 800.0,
         }),
         latency: latency(),
-        steps: vec![Step {
-            name: "settle",
-            latency: latency(),
-        }],
+        steps: STEPS
+            .map(|name| Step {
+                name,
+                latency: latency(),
+            })
+            .to_vec(),
         over_time: (1..=20).map(second).collect(),
         decisions: Default::default(),
         reasons: Default::default(),
@@ -245,6 +252,8 @@ fn it_is_well_formed_and_shows_everything() {
         "one effect, two winners",
         "no receipts",
         "99.9 %",
+        "Latency by kind of request: Redis, 4 connections, round 2, 2 of 2",
+        "lock",
     ];
     for text in wanted {
         assert!(all.contains(text), "{text}");
