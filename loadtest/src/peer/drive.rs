@@ -2,7 +2,6 @@
 //! after (a closed loop, like the batches it is compared with). Every answer is judged; afterwards
 //! each connection asks its last batch once more, which must find its effects reserved.
 
-use std::sync::Barrier;
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -57,51 +56,39 @@ pub(crate) struct Measured {
 /// The moments all connections share.
 #[derive(Debug, Clone, Copy)]
 struct Clock {
+    start: Instant,
     from: Instant,
     end: Instant,
 }
 
 /// Carries out a run.
 pub(crate) fn run(server: &dyn Server, load: &Load, ledger: &Ledger) -> Result<Measured, String> {
-    let links = (0..load.connections)
-        .map(|_| server.connect(load.form, load.run, load.draw.batch))
+    let mut connections = (0..load.connections)
+        .map(|number| Connection::open(server, load, number))
         .collect::<Result<Vec<_>, _>>()?;
     let start = Instant::now() + LEAD;
     let from = start + load.warm_up;
     let end = from + load.measured;
-    let clock = Clock { from, end };
-    // Nobody asks again while another still measures.
-    let over = Barrier::new(links.len());
-    let (parts, cpu) = thread::scope(|scope| {
-        let spawn = |(connection, link)| {
-            let over = &over;
-            scope.spawn(move || {
-                interrupt::sleep_until(start);
-                Connection::new(load, connection, clock).and_then(|it| it.drive(link, ledger, over))
-            })
-        };
-        let threads: Vec<_> = (0..).zip(links).map(spawn).collect();
-        interrupt::sleep_until(from);
+    let clock = Clock { start, from, end };
+    let cpu = thread::scope(|scope| {
+        for connection in &mut connections {
+            scope.spawn(move || connection.drive(clock, ledger));
+        }
         let cpu = || {
-            [
-                server.cpu_seconds(),
-                Process::own().cpu_seconds().unwrap_or(0.0),
-            ]
+            let own = Process::own().cpu_seconds();
+            [server.cpu_seconds(), own.unwrap_or(0.0)]
         };
+        interrupt::sleep_until(from);
         let before = cpu();
         interrupt::sleep_until(end);
         let after = cpu();
-        let join = |thread: thread::ScopedJoinHandle<'_, _>| {
-            let panicked = || Err("a connection's thread panicked".to_owned());
-            thread.join().unwrap_or_else(|_| panicked())
-        };
-        let parts = threads
-            .into_iter()
-            .map(join)
-            .collect::<Result<Vec<_>, String>>();
-        (parts, [after[0] - before[0], after[1] - before[1]])
+        [after[0] - before[0], after[1] - before[1]]
     });
-    sum(parts?, load, cpu)
+    interrupt::check()?;
+    // Nobody asks again while another still measures.
+    connections.iter_mut().for_each(|it| it.ask_again(ledger));
+    let parts = connections.into_iter().map(|it| it.part).collect();
+    sum(parts, load, cpu)
 }
 
 fn sum(parts: Vec<Part>, load: &Load, cpu: [f64; 2]) -> Result<Measured, String> {
@@ -148,18 +135,17 @@ struct Part {
 }
 
 struct Connection {
+    link: Box<dyn Link>,
     batches: Batches,
-    clock: Clock,
     part: Part,
     verdicts: Vec<Verdict>,
-    again: Vec<Verdict>,
 }
 
 impl Connection {
-    fn new(load: &Load, connection: u64, clock: Clock) -> Result<Self, String> {
+    fn open(server: &dyn Server, load: &Load, number: u64) -> Result<Self, String> {
         Ok(Self {
-            batches: Batches::new(load.draw, connection),
-            clock,
+            link: server.connect(load.form, load.run, load.draw.batch)?,
+            batches: Batches::new(load.draw, number),
             part: Part {
                 counts: Counts::default(),
                 latency: histogram(3)?,
@@ -168,48 +154,44 @@ impl Connection {
                 fault: None,
             },
             verdicts: Vec::with_capacity(load.draw.batch),
-            again: Vec::with_capacity(load.draw.batch),
         })
     }
 
-    fn drive(
-        mut self,
-        mut link: Box<dyn Link>,
-        ledger: &Ledger,
-        over: &Barrier,
-    ) -> Result<Part, String> {
-        let mut asked = false;
-        let mut outcome = Ok(());
-        while outcome.is_ok() && Instant::now() < self.clock.end && !interrupt::asked() {
-            outcome = self.exchange(&mut *link, ledger);
-            asked = outcome.is_ok();
+    /// Asks batch after batch until the end, or until an answer is wrong.
+    fn drive(&mut self, clock: Clock, ledger: &Ledger) {
+        interrupt::sleep_until(clock.start);
+        while self.part.fault.is_none() && Instant::now() < clock.end && !interrupt::asked() {
+            self.part.fault = self.exchange(clock, ledger).err();
         }
-        over.wait();
-        if asked {
-            outcome = link
-                .ask(self.batches.checks(), &mut self.again)
-                .and_then(|()| {
-                    ledger.judge_again(self.batches.probes(), &self.verdicts, &self.again)
-                });
-        }
-        self.part.fault = outcome.err();
-        Ok(self.part)
     }
 
-    fn exchange(&mut self, link: &mut dyn Link, ledger: &Ledger) -> Result<(), String> {
+    /// Asks the last batch once more: every effect of it is reserved by now.
+    fn ask_again(&mut self, ledger: &Ledger) {
+        // Without a batch so far there is nothing to ask again.
+        if self.part.fault.is_some() || self.verdicts.is_empty() {
+            return;
+        }
+        let mut again = Vec::with_capacity(self.verdicts.len());
+        let asked = self.link.ask(self.batches.checks(), &mut again);
+        let judged =
+            asked.and_then(|()| ledger.judge_again(self.batches.probes(), &self.verdicts, &again));
+        self.part.fault = judged.err();
+    }
+
+    fn exchange(&mut self, clock: Clock, ledger: &Ledger) -> Result<(), String> {
         self.batches.renew();
         let start = Instant::now();
-        link.ask(self.batches.checks(), &mut self.verdicts)?;
+        self.link.ask(self.batches.checks(), &mut self.verdicts)?;
         let done = Instant::now();
         let counts = ledger.judge(self.batches.checks(), self.batches.probes(), &self.verdicts)?;
-        if start < self.clock.from {
+        if start < clock.from {
             return Ok(());
         }
         let part = &mut self.part;
         let took = (done - start).as_nanos() as u64;
         part.counts.add(&counts);
         part.latency.saturating_record(took);
-        let since = done - self.clock.from;
+        let since = done - clock.from;
         part.seconds = since.as_secs_f64();
         let second = since.as_secs() as usize;
         while part.over_time.len() <= second {

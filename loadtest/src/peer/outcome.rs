@@ -453,4 +453,15 @@ mod tests {
         assert!(document.runs.iter().all(|run| run.throughput.is_none()));
         assert!(document.words.join(" ").contains("twice"));
     }
+
+    #[test]
+    fn a_budget_that_does_not_balance_takes_them_as_well() {
+        let mut rounds = rounds();
+        rounds.wrong("Redis 7: customer 3: 4 contacts allowed of 3".to_owned());
+        let mut document = Document::default();
+        rounds.tell(&known(), &mut document);
+        document.judge();
+        assert!(!document.passed && document.peers.is_empty());
+        assert!(document.words.join(" ").contains("4 contacts allowed of 3"));
+    }
 }
