@@ -40,16 +40,19 @@ pub(crate) struct Arrivals {
     start: Instant,
     end: Instant,
     pace: Pace,
+    /// The most there are, where it is not time that ends them.
+    limit: Option<u64>,
     taken: AtomicU64,
 }
 
 impl Arrivals {
-    /// Between two moments.
-    pub(crate) const fn new(pace: Pace, start: Instant, end: Instant) -> Self {
+    /// Between two moments, and not more than a limit.
+    pub(crate) const fn new(pace: Pace, start: Instant, end: Instant, limit: Option<u64>) -> Self {
         Self {
             start,
             end,
             pace,
+            limit,
             taken: AtomicU64::new(0),
         }
     }
@@ -60,10 +63,14 @@ impl Arrivals {
         if now >= self.end || interrupt::asked() {
             return None;
         }
+        let number = self.taken.fetch_add(1, Ordering::Relaxed);
+        if self.limit.is_some_and(|limit| number >= limit) {
+            return None;
+        }
         if self.pace == Pace::Closed {
             return Some(now);
         }
-        let intended = self.at(self.taken.fetch_add(1, Ordering::Relaxed));
+        let intended = self.at(number);
         // Also when there is none before the end: the run lasts as long as it was asked to.
         let due = intended.min(self.end);
         interrupt::sleep_until(due);
@@ -76,7 +83,7 @@ impl Arrivals {
             return Vec::new();
         };
         let length = (self.end - self.start).as_secs_f64();
-        let due = (length * per_second).ceil() as u64;
+        let due = ((length * per_second).ceil() as u64).min(self.limit.unwrap_or(u64::MAX));
         let taken = self.taken.load(Ordering::Relaxed);
         let step = (due.saturating_sub(taken) / UNSENT_NOTES_MAX).max(1);
         let mut waits = Vec::new();
@@ -120,7 +127,7 @@ mod tests {
             per_second: rate,
             profile,
         };
-        Arrivals::new(pace, start, start + length)
+        Arrivals::new(pace, start, start + length, None)
     }
 
     #[test]
@@ -141,8 +148,12 @@ mod tests {
         assert_eq!(waits.len(), 10);
         assert_eq!(waits[0], (Duration::from_millis(100), 1));
         assert_eq!(waits[9], (every, 1));
-        let closed = Arrivals::new(Pace::Closed, start, start + every);
+        let closed = Arrivals::new(Pace::Closed, start, start + every, None);
         assert_eq!((closed.next(), closed.unsent().len()), (None, 0));
+        let later = Instant::now() + Duration::from_secs(60);
+        let two = Arrivals::new(Pace::Closed, start, later, Some(2));
+        assert!(two.next().is_some() && two.next().is_some());
+        assert_eq!(two.next(), None);
     }
 
     #[test]

@@ -111,6 +111,8 @@ pub(crate) struct Live {
     pub(crate) faults: AtomicU64,
     /// Connections that have not ended.
     pub(crate) open: AtomicU64,
+    /// When the last one did that has.
+    pub(crate) ended: Mutex<Option<Instant>>,
     /// Latencies since somebody last took them.
     pub(crate) recent: Mutex<Histogram<u64>>,
 }
@@ -122,6 +124,7 @@ impl Live {
             units: AtomicU64::new(0),
             faults: AtomicU64::new(0),
             open: AtomicU64::new(connections),
+            ended: Mutex::new(None),
             recent: Mutex::new(tally::histogram(2)?),
         })
     }
@@ -160,6 +163,8 @@ struct Ends<'a>(&'a Live);
 
 impl Drop for Ends<'_> {
     fn drop(&mut self) {
+        let mut ended = self.0.ended.lock().unwrap_or_else(PoisonError::into_inner);
+        *ended = Some(Instant::now());
         self.0.open.fetch_sub(1, Ordering::Relaxed);
     }
 }
@@ -240,18 +245,16 @@ impl Driver<'_, '_> {
         start: Instant,
         done: Instant,
     ) -> bool {
-        let (from, took) = (
-            self.clock.measured_from,
-            done.saturating_duration_since(start),
-        );
-        let timely = start >= from;
-        // In an open loop that has fallen behind, what is answered now was due long ago; the rate is
-        // of what is answered in the measured time, the latency of what is due in it.
-        let measured = timely || (self.plan.pace != Pace::Closed && done >= from);
-        if measured {
+        let Clock {
+            measured_from, end, ..
+        } = self.clock;
+        let took = done.saturating_duration_since(start);
+        // The rate is of what is answered in the measured time, the latency of what is due in it: an
+        // open loop that has fallen behind answers now what was due long ago.
+        let (answered, due) = (measured_from <= done && done <= end, start >= measured_from);
+        if answered {
             self.tally.bytes_sent += script.bytes().len() as u64;
             self.tally.bytes_received += answer.bytes as u64;
-            self.tally.last = Some(done);
         }
         if matches!(answer.status, 429 | 503) {
             script.lost();
@@ -261,10 +264,10 @@ impl Driver<'_, '_> {
         match script.judge(answer.status, self.reader.body()) {
             Ok(judged) => {
                 self.live.answered(judged.units, took);
-                if measured {
+                if answered {
                     self.tally.answered(&judged);
                 }
-                if timely {
+                if due {
                     self.tally.took(step, took);
                 }
                 true

@@ -2,7 +2,7 @@
 //! machine with the server when both run on one, so it is built to be light: bodies are patched in
 //! place ([`form`]) and answers are scanned once ([`answer`], [`scan`]). It knows the wire contract
 //! from its own side and uses no code of the server, so that a fault in the server's types cannot
-//! hide.
+//! hide; only the scenario behind the feature `direct` does.
 #![expect(
     clippy::print_stdout,
     clippy::print_stderr,
@@ -47,6 +47,11 @@ use clap::Parser as _;
 
 use crate::options::Options;
 use crate::report::Document;
+
+/// The server's allocator, where its code runs in this process.
+#[cfg(feature = "direct")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
     match drive(&Options::parse()) {

@@ -9,6 +9,9 @@ use crate::arrivals::{Pace, STEADY};
 use crate::run::Plan;
 use crate::scenario::Scenario;
 
+/// The measured time of a run that something else ends.
+pub(crate) const NO_END: Duration = Duration::from_secs(24 * 3600);
+
 /// Drives a server with load, validates every answer and prints figures.
 ///
 /// The server is one that runs (--url, --key) or one that is started for the run (--spawn). Requests
@@ -59,6 +62,9 @@ pub(crate) struct Length {
     /// Seconds of load before the measured ones
     #[arg(long, default_value_t = 1.0, value_parser = seconds)]
     pub(crate) warm_up: f64,
+    /// End after so many requests instead of after a time, without a warm-up
+    #[arg(long, conflicts_with_all = ["seconds", "warm_up"], value_parser = clap::value_parser!(u64).range(1..))]
+    pub(crate) requests: Option<u64>,
     /// Connections, each with one request under way; without it as many as suit the scenario
     #[arg(long, value_parser = clap::value_parser!(u64).range(1..=1000))]
     pub(crate) connections: Option<u64>,
@@ -104,6 +110,11 @@ impl Length {
         plan.connections = self.connections.unwrap_or(usual);
         plan.warm_up = Duration::from_secs_f64(self.warm_up);
         plan.measured = Duration::from_secs_f64(self.seconds);
+        if let Some(limit) = self.requests {
+            plan.limit = Some(limit);
+            plan.warm_up = Duration::ZERO;
+            plan.measured = NO_END;
+        }
     }
 }
 

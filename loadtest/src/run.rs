@@ -46,6 +46,8 @@ pub(crate) struct Plan<'a> {
     pub(crate) warm_up: Duration,
     /// The measured time.
     pub(crate) measured: Duration,
+    /// Requests after which the run ends, if that is sooner.
+    pub(crate) limit: Option<u64>,
     /// What is counted.
     pub(crate) unit: &'static str,
     /// How many of it a request asks.
@@ -74,6 +76,7 @@ impl<'a> Plan<'a> {
             pace: Pace::Closed,
             warm_up: Duration::from_secs(1),
             measured: Duration::from_secs(10),
+            limit: None,
             unit: "requests",
             batch: 1.0,
             steps: &["request"],
@@ -93,7 +96,7 @@ pub(crate) fn run(plan: &Plan<'_>) -> Result<Run, String> {
         measured_from,
         end: measured_from + plan.measured,
     };
-    let arrivals = Arrivals::new(plan.pace, clock.start, clock.end);
+    let arrivals = Arrivals::new(plan.pace, clock.start, clock.end, plan.limit);
     let live = Live::new(plan.connections)?;
     let (tallies, watched) = thread::scope(|scope| {
         let (live, arrivals) = (&live, &arrivals);
@@ -120,15 +123,20 @@ pub(crate) fn run(plan: &Plan<'_>) -> Result<Run, String> {
         total.add(tally)?;
     }
     total.unsent(&arrivals.unsent());
-    let until = total.last.unwrap_or(clock.end).max(watched.ended);
-    Ok(sum(plan, &total, until - clock.measured_from, watched))
+    // To the end, or to that of the last connection when all of them ended sooner.
+    let ended = live
+        .ended
+        .into_inner()
+        .unwrap_or_else(PoisonError::into_inner);
+    let until = ended.unwrap_or(clock.end).min(clock.end);
+    let took = until.saturating_duration_since(clock.measured_from);
+    Ok(sum(plan, &total, took, watched))
 }
 
 /// What was seen from outside the connections.
 struct Watched {
     over_time: Vec<Second>,
     seen: Seen,
-    ended: Instant,
 }
 
 /// Shows progress, notes what each second brought, and looks at the processes before and after.
@@ -171,7 +179,6 @@ fn watch(plan: &Plan<'_>, clock: Clock, live: &Live) -> Watched {
     Watched {
         over_time,
         seen: Look::at(plan).since(&before),
-        ended: at,
     }
 }
 
@@ -187,7 +194,7 @@ fn take_recent(live: &Live) -> (f64, f64) {
 fn sum(plan: &Plan<'_>, tally: &Tally, took: Duration, watched: Watched) -> Run {
     let seconds = took.as_secs_f64().max(1e-9);
     let other: u64 = tally.statuses.values().sum::<u64>() - tally.refused;
-    let right = tally.wrong + tally.broken + other == 0 && tally.requests > 0;
+    let right = tally.wrong + tally.broken + other == 0;
     let steps = plan.steps.iter().zip(&tally.steps);
     let steps = steps.filter(|(_, histogram)| !histogram.is_empty());
     let rate = match plan.pace {

@@ -4,6 +4,8 @@
 pub(crate) mod batch;
 pub(crate) mod claims;
 pub(crate) mod declare;
+#[cfg(feature = "direct")]
+pub(crate) mod direct;
 pub(crate) mod effects;
 pub(crate) mod growth;
 pub(crate) mod hot;
@@ -52,6 +54,9 @@ pub(crate) enum Scenario {
     Growth(growth::Asked),
     /// Batches beside Redis or PostgreSQL, started here with every answer on disk: the ratio of both
     Peer(Box<peer::Asked>),
+    /// The node without HTTP, with a log that keeps nothing and with one on disk
+    #[cfg(feature = "direct")]
+    Direct(direct::Asked),
 }
 
 impl Scenario {
@@ -72,6 +77,8 @@ impl Scenario {
             Self::Shards(_) => "shards",
             Self::Growth(_) => "growth",
             Self::Peer(_) => "peer",
+            #[cfg(feature = "direct")]
+            Self::Direct(_) => "direct",
         }
     }
 
@@ -92,6 +99,8 @@ impl Scenario {
             Self::Shards(asked) => &asked.output,
             Self::Growth(asked) => &asked.output,
             Self::Peer(asked) => &asked.output,
+            #[cfg(feature = "direct")]
+            Self::Direct(asked) => &asked.output,
         }
     }
 
@@ -112,6 +121,8 @@ impl Scenario {
             Self::Shards(asked) => shards::run(asked, document),
             Self::Growth(asked) => growth::run(asked, document),
             Self::Peer(asked) => peer::run(asked, document),
+            #[cfg(feature = "direct")]
+            Self::Direct(asked) => direct::run(asked, document),
         }
     }
 }

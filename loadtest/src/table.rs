@@ -111,7 +111,6 @@ fn show_run(run: &Run, cores: usize, row: &mut Row<'_>) -> fmt::Result {
                 row("requests", &text)?;
             }
         }
-        None if run.requests == 0 => row(run.unit, "NO RATE: no right answer came")?,
         None => row(run.unit, "NO RATE: an answer was wrong")?,
     }
     if run.requests > 0 {

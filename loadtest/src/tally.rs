@@ -1,7 +1,7 @@
 //! What one connection counted; tallies of connections add up.
 
 use std::collections::BTreeMap;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use hdrhistogram::Histogram;
 
@@ -76,8 +76,6 @@ pub(crate) struct Tally {
     pub(crate) bytes_received: u64,
     /// The first faults in words.
     pub(crate) quoted: Vec<String>,
-    /// When the last answer came.
-    pub(crate) last: Option<Instant>,
 }
 
 impl Tally {
@@ -101,7 +99,6 @@ impl Tally {
             bytes_sent: 0,
             bytes_received: 0,
             quoted: Vec::new(),
-            last: None,
         })
     }
 
@@ -154,7 +151,6 @@ impl Tally {
         self.unsent += other.unsent;
         self.bytes_sent += other.bytes_sent;
         self.bytes_received += other.bytes_received;
-        self.last = self.last.max(other.last);
         for (status, count) in &other.statuses {
             *self.statuses.entry(*status).or_default() += count;
         }

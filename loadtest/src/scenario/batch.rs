@@ -7,7 +7,7 @@ use clap::Args;
 
 use crate::arrivals::Pace;
 use crate::checks::{About, BATCH_MAX, Batches, Checks};
-use crate::options::{Length, Output, Pacing, Where};
+use crate::options::{Length, NO_END, Output, Pacing, Where};
 use crate::report::{Document, Run};
 use crate::run::{self, Plan};
 use crate::target::{Space, Target};
@@ -17,8 +17,6 @@ use crate::template::{Customers, Shape};
 const USUAL_RATE: f64 = 100_000.0;
 /// Connections of batches when nothing else is asked for.
 pub(crate) const USUAL_CONNECTIONS: u64 = 4;
-/// A fill ends when its customers have had their turn, and not by time.
-const FILL_AT_MOST: Duration = Duration::from_secs(24 * 3600);
 
 /// Options of the scenario.
 #[derive(Debug, Args)]
@@ -99,6 +97,7 @@ pub(crate) fn fill(
     plan.about = format!("one check for each of {} customers", end - first);
     plan.connections = connections;
     plan.warm_up = Duration::ZERO;
-    plan.measured = FILL_AT_MOST;
+    // It ends when its customers have had their turn.
+    plan.measured = NO_END;
     run::run(&plan)
 }

@@ -1,0 +1,170 @@
+//! Every scenario once, short, against a server it starts itself: all answers are right, the document
+//! has what the scenario is for, and nothing is left behind. Nothing here is about speed.
+//!
+//! The server is `interlock` beside the harness; a run of the workspace's tests builds it first.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+use serde_json::Value;
+
+const LOAD: &str = env!("CARGO_BIN_EXE_interlock-load");
+
+fn server() -> PathBuf {
+    let beside = Path::new(LOAD).with_file_name("interlock");
+    assert!(
+        beside.is_file(),
+        "{} is not built: cargo build --bin interlock",
+        beside.display()
+    );
+    beside
+}
+
+fn harness(words: &[&str]) -> Output {
+    let run = Command::new(LOAD).args(words).output();
+    run.expect("the built harness runs")
+}
+
+/// What a short run of a scenario finds, all of it right.
+fn found(words: &str) -> Value {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (server, data) = (server(), folder.path().to_owned());
+    let mut line: Vec<&str> = words.split(' ').collect();
+    line.extend(["--spawn", server.to_str().expect("a path")]);
+    line.extend(["--data", data.to_str().expect("a path")]);
+    line.push("--json");
+    let output = harness(&line);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    let document: Value = serde_json::from_slice(&output.stdout).unwrap_or_default();
+    assert_eq!(output.status.code(), Some(0), "{words}: {told}\n{document}");
+    assert_eq!(document["passed"], true, "{words}: {document}");
+    let left = std::fs::read_dir(&data).expect("a list").count();
+    assert_eq!(left, 0, "{words}: its directory is gone");
+    document
+}
+
+/// A figure of the first run that must be there and above 0.
+fn figure(document: &Value, pointer: &str) -> f64 {
+    let value = document["runs"][0].pointer(pointer).and_then(Value::as_f64);
+    let value = value.unwrap_or_else(|| panic!("no {pointer} in {document}"));
+    assert!(value > 0.0, "{pointer} in {document}");
+    value
+}
+
+#[test]
+fn single() {
+    let document = found("single --rate 100 --requests 50");
+    assert_eq!(document["runs"][0]["pace"], "open");
+    assert_eq!(document["servers"][0]["spawned"], true);
+    figure(&document, "/throughput/per_second");
+    figure(&document, "/server/entities");
+    figure(&document, "/server/written_bytes");
+    assert!(document["runs"][0]["cpu"]["server_us"].is_number());
+}
+
+#[test]
+fn batch() {
+    let document = found("batch --closed --batch 50 --shards 2 --requests 20");
+    assert_eq!(document["runs"][0]["pace"], "closed");
+    let ready = document["servers"][0]["ready"].as_str().expect("a line");
+    assert!(
+        ready.starts_with("shards=2 engine=sled durability=fsync"),
+        "{ready}"
+    );
+    figure(&document, "/ordered_pairs");
+    let busy = &document["runs"][0]["server"]["shards_busy"];
+    assert_eq!(busy.as_array().map(Vec::len), Some(2), "{document}");
+}
+
+#[test]
+fn tokens() {
+    let document = found("tokens --closed --batch 20 --requests 8");
+    figure(&document, "/tokens_verified");
+    let words = document["words"][0].as_str().expect("a sentence");
+    assert!(words.contains("in a tight loop here"), "{words}");
+}
+
+#[test]
+fn what_is_taken_and_given_back() {
+    for words in ["claims", "effects", "paid", "declare"] {
+        let document = found(&format!("{words} --closed --connections 2 --requests 40"));
+        assert_eq!(document["scenario"], *words);
+        figure(&document, "/throughput/requests_per_second");
+    }
+}
+
+#[test]
+fn mixed() {
+    let document = found("mixed --closed --connections 4 --requests 120");
+    figure(&document, "/requests");
+    assert!(
+        document["runs"][0]["steps"]
+            .as_array()
+            .is_some_and(|it| it.len() > 1)
+    );
+}
+
+#[test]
+fn hot() {
+    let document = found("hot --closed --batch 20 --requests 10 --on customer,object,half,space");
+    let names = document["runs"].as_array().expect("runs").iter();
+    let names: Vec<&str> = names.filter_map(|run| run["name"].as_str()).collect();
+    let wanted = [
+        "hot customer",
+        "hot object",
+        "spread half alone",
+        "spread half beside the hot half",
+        "hot half beside the spread half",
+        "quiet space alone",
+        "quiet space beside the flooding space",
+        "flooding space beside the quiet space",
+    ];
+    assert_eq!(names, wanted);
+    assert_eq!(document["words"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn race() {
+    let document = found("race --connections 8 --requests 200");
+    let race = &document["race"];
+    assert_eq!(race["violations"], Value::Array(Vec::new()));
+    assert!(race["effect_attempts"].as_u64() > Some(0), "{race}");
+    assert!(race["claims"].as_u64() > Some(0), "{race}");
+}
+
+#[test]
+fn recover() {
+    let document = found("recover --fill 1000 --seconds 1");
+    let recovery = &document["recovery"];
+    assert_eq!(recovery["lost"], 0);
+    assert!(recovery["entities"].as_u64() > Some(0), "{recovery}");
+    assert_eq!(document["servers"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn shards_and_growth() {
+    let document = found("shards --list 1,2 --requests 6");
+    let words = document["words"][0].as_str().expect("a sentence");
+    assert!(words.starts_with("Take "), "{words}");
+    assert_eq!(document["shards"].as_array().map(Vec::len), Some(2));
+    let document = found("growth --steps 500,1000 --requests 6");
+    let steps = document["growth"].as_array().expect("steps");
+    assert_eq!(steps.len(), 2);
+    assert!(steps[1]["entities"].as_u64() > steps[0]["entities"].as_u64());
+}
+
+#[test]
+fn nobody_to_ask_is_no_success() {
+    let words = "single --url http://127.0.0.1:1 --key k --requests 1 --json";
+    let output = harness(&words.split(' ').collect::<Vec<_>>());
+    let document: Value = serde_json::from_slice(&output.stdout).expect("a document");
+    assert_eq!(output.status.code(), Some(1), "{document}");
+    let run = &document["runs"][0];
+    assert_eq!(run.get("throughput"), None, "{run}");
+    let fault = run["faults"]["first"][0].as_str().expect("a fault");
+    assert!(fault.contains("is a server running there?"), "{fault}");
+    let output = harness(&["shards"]);
+    let told = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(output.status.code(), Some(2), "{told}");
+    assert!(told.contains("give --spawn"), "{told}");
+}
