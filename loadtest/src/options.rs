@@ -108,12 +108,17 @@ impl Length {
     /// Puts the times, and the connections or `usual` of them, into a plan.
     pub(crate) fn apply(&self, plan: &mut Plan<'_>, usual: u64) {
         plan.connections = self.connections.unwrap_or(usual);
-        plan.warm_up = Duration::from_secs_f64(self.warm_up);
-        plan.measured = Duration::from_secs_f64(self.seconds);
-        if let Some(limit) = self.requests {
-            plan.limit = Some(limit);
-            plan.warm_up = Duration::ZERO;
-            plan.measured = NO_END;
+        (plan.warm_up, plan.measured) = self.times();
+        plan.limit = self.requests;
+    }
+
+    /// The time before the measurement and that of it; no end but that of the requests, where they
+    /// are counted.
+    pub(crate) fn times(&self) -> (Duration, Duration) {
+        let seconds = [self.warm_up, self.seconds].map(Duration::from_secs_f64);
+        match self.requests {
+            Some(_) => (Duration::ZERO, NO_END),
+            None => (seconds[0], seconds[1]),
         }
     }
 }

@@ -25,7 +25,6 @@ mod server;
 mod table;
 
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use clap::{Args, ValueEnum};
 
@@ -190,13 +189,15 @@ impl<'a> Comparison<'a> {
                     for &form in peer.forms(self.draw.batch) {
                         interrupt::check()?;
                         number += 1;
+                        let (warm_up, measured) = self.asked.length.times();
                         let load = Load {
                             draw: self.draw,
                             form,
                             connections,
                             run: number,
-                            warm_up: Duration::from_secs_f64(self.asked.length.warm_up),
-                            measured: Duration::from_secs_f64(self.asked.length.seconds),
+                            limit: self.asked.length.requests,
+                            warm_up,
+                            measured,
                         };
                         let measured = drive::run(&*peer.server, &load, &peer.ledger)?;
                         let cell = Cell::of_peer(index, &*peer.server, &load, round, measured)?;

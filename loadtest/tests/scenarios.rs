@@ -154,6 +154,40 @@ fn shards_and_growth() {
 }
 
 #[test]
+fn peers() {
+    let folder = tempfile::tempdir().expect("a folder");
+    // PostgreSQL runs as another user when this is root's, and has to come by here.
+    let passable = std::os::unix::fs::PermissionsExt::from_mode(0o711);
+    std::fs::set_permissions(folder.path(), passable).expect("its mode");
+    let data = folder.path().join("peers");
+    std::fs::create_dir(&data).expect("a folder");
+    let (page, data) = (folder.path().join("report.html"), data.display());
+    let document = found(&format!(
+        "peer --peer redis,postgres --at 1,2 --rounds 1 --batch 50 --requests 8 --peer-data {data} \
+         --html {}",
+        page.display()
+    ));
+    let peers = document["peers"].as_array().expect("peers");
+    let of = |form| peers.iter().filter(|peer| peer["form"] == form).count();
+    let forms = ["pipeline", "one call", "statement"].map(of);
+    assert_eq!(forms, [2, 2, 2], "{document}");
+    for peer in peers {
+        let ratio = peer["ratio_to_best"]["median"].as_f64();
+        assert!(ratio > Some(0.0), "{peer}");
+    }
+    let page = std::fs::read_to_string(page).expect("a page");
+    for title in [
+        "Interlock over Redis",
+        "Interlock over PostgreSQL",
+        "Latency",
+    ] {
+        assert!(page.contains(title), "{title}");
+    }
+    let left = std::fs::read_dir(data.to_string()).expect("a list").count();
+    assert_eq!(left, 0, "the peers' directories are gone");
+}
+
+#[test]
 fn nobody_to_ask_is_no_success() {
     let words = "single --url http://127.0.0.1:1 --key k --requests 1 --json";
     let output = harness(&words.split(' ').collect::<Vec<_>>());

@@ -2,6 +2,7 @@
 //! after (a closed loop, like the batches it is compared with). Every answer is judged; afterwards
 //! each connection asks its last batch once more, which must find its effects reserved.
 
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -18,6 +19,10 @@ use crate::process::Process;
 const LATENCY_NS: (u64, u64) = (1_000, 120_000_000_000);
 /// Time for all threads to be there before the load starts.
 const LEAD: Duration = Duration::from_millis(20);
+/// How often it is looked whether all connections have ended.
+const LOOK: Duration = Duration::from_millis(20);
+/// No run is shorter, so that a rate is a number.
+const LEAST_S: f64 = 1e-6;
 
 /// One run of load.
 #[derive(Debug, Clone, Copy)]
@@ -30,6 +35,8 @@ pub(crate) struct Load {
     pub(crate) connections: u64,
     /// Sets the effect keys of this run apart from all others'.
     pub(crate) run: u32,
+    /// Batches after which it ends, over all connections.
+    pub(crate) limit: Option<u64>,
     /// Load before the measured time.
     pub(crate) warm_up: Duration,
     /// The measured time.
@@ -70,17 +77,27 @@ pub(crate) fn run(server: &dyn Server, load: &Load, ledger: &Ledger) -> Result<M
     let from = start + load.warm_up;
     let end = from + load.measured;
     let clock = Clock { start, from, end };
+    let asked = AtomicU64::new(0);
+    // Whether one more batch may be asked; a batch is counted when it is begun.
+    let more = || {
+        let number = asked.fetch_add(1, Ordering::Relaxed);
+        load.limit.is_none_or(|limit| number < limit)
+    };
     let cpu = thread::scope(|scope| {
-        for connection in &mut connections {
-            scope.spawn(move || connection.drive(clock, ledger));
-        }
+        let more = &more;
+        let threads: Vec<_> = connections
+            .iter_mut()
+            .map(|connection| scope.spawn(move || connection.drive(clock, more, ledger)))
+            .collect();
         let cpu = || {
             let own = Process::own().cpu_seconds();
             [server.cpu_seconds(), own.unwrap_or(0.0)]
         };
         interrupt::sleep_until(from);
         let before = cpu();
-        interrupt::sleep_until(end);
+        while Instant::now() < end && threads.iter().any(|thread| !thread.is_finished()) {
+            interrupt::sleep_until(end.min(Instant::now() + LOOK));
+        }
         let after = cpu();
         [after[0] - before[0], after[1] - before[1]]
     });
@@ -94,7 +111,10 @@ pub(crate) fn run(server: &dyn Server, load: &Load, ledger: &Ledger) -> Result<M
 fn sum(parts: Vec<Part>, load: &Load, cpu: [f64; 2]) -> Result<Measured, String> {
     let mut total = Measured {
         counts: Counts::default(),
-        seconds: load.measured.as_secs_f64(),
+        seconds: match load.limit {
+            Some(_) => LEAST_S,
+            None => load.measured.as_secs_f64(),
+        },
         latency: histogram(3)?,
         over_time: Vec::new(),
         cpu,
@@ -158,9 +178,10 @@ impl Connection {
     }
 
     /// Asks batch after batch until the end, or until an answer is wrong.
-    fn drive(&mut self, clock: Clock, ledger: &Ledger) {
+    fn drive(&mut self, clock: Clock, more: &impl Fn() -> bool, ledger: &Ledger) {
         interrupt::sleep_until(clock.start);
-        while self.part.fault.is_none() && Instant::now() < clock.end && !interrupt::asked() {
+        let goes_on = || Instant::now() < clock.end && !interrupt::asked() && more();
+        while self.part.fault.is_none() && goes_on() {
             self.part.fault = self.exchange(clock, ledger).err();
         }
     }

@@ -7,6 +7,8 @@ use std::time::Duration;
 use super::*;
 
 const CUSTOMERS: u64 = 40;
+/// Checks for half more than the contacts of all customers.
+const BATCHES: u64 = 60;
 
 fn rules() -> Rules {
     Rules {
@@ -17,7 +19,7 @@ fn rules() -> Rules {
     }
 }
 
-fn load(form: Form, run: u32) -> Load {
+fn load(form: Form, run: u32, batches: u64) -> Load {
     Load {
         draw: Draw {
             batch: 20,
@@ -29,8 +31,9 @@ fn load(form: Form, run: u32) -> Load {
         form,
         connections: 3,
         run,
+        limit: Some(batches),
         warm_up: Duration::ZERO,
-        measured: Duration::from_millis(500),
+        measured: Duration::from_secs(3600),
     }
 }
 
@@ -50,14 +53,18 @@ fn whole(kind: Kind) {
         "{}",
         peer.durability
     );
-    for (run, &form) in (1..).zip(peer.server.forms()) {
-        let measured = drive::run(&*peer.server, &load(form, run), &peer.ledger).expect("a run");
+    let forms = peer.server.forms();
+    let batches = BATCHES / forms.len() as u64;
+    let mut exhausted = 0;
+    for (run, &form) in (1..).zip(forms) {
+        let load = load(form, run, batches);
+        let measured = drive::run(&*peer.server, &load, &peer.ledger).expect("a run");
         assert_eq!(measured.faults, Vec::<String>::new(), "{form}");
-        assert!(
-            measured.counts.checks >= 20 && measured.counts.ordered + measured.counts.exhausted > 0
-        );
-        assert_eq!(measured.latency.len() * 20, measured.counts.checks);
+        assert_eq!(measured.counts.checks, batches * 20);
+        assert_eq!(measured.latency.len(), batches);
+        exhausted += measured.counts.exhausted;
     }
+    assert!(exhausted >= BATCHES * 20 / 4, "{exhausted}");
     assert_eq!(peer.ledger.balance(), Ok(()));
     assert!(peer.server.cpu_seconds() > 0.0);
     drop(peer);
