@@ -2,12 +2,12 @@
 //! function (`check.sql`) with arrays in one prepared statement. PostgreSQL does not run as root, so a
 //! harness that does starts it as the user `postgres`, else `nobody`.
 
-use std::fs;
 use std::os::unix::fs::chown;
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
+use std::{fs, io};
 
 use postgres::{Client, Config, NoTls, Statement};
 use rustix::process::Signal;
@@ -278,7 +278,7 @@ fn make_cluster(
     user: Option<&User>,
 ) -> Result<(), String> {
     let file = folder.join("password");
-    let failed = |error: std::io::Error| format!("{}: {error}", folder.display());
+    let failed = |error: io::Error| format!("{}: {error}", folder.display());
     fs::write(&file, password).map_err(failed)?;
     if let Some(user) = user {
         for path in [folder, &file] {
@@ -302,9 +302,16 @@ fn make_cluster(
     ]);
     command.arg("--pwfile").arg(&file);
     User::take(user, &mut command);
-    let output = command
-        .output()
-        .map_err(|error| format!("initdb: {error}"))?;
+    let output = command.output().map_err(|error| {
+        let hint = match (user, error.kind()) {
+            (Some(_), io::ErrorKind::PermissionDenied) => {
+                "; PostgreSQL runs as another user here, who may not pass to its directory: choose \
+                 another place with --peer-data"
+            }
+            _ => "",
+        };
+        format!("initdb in {}: {error}{hint}", folder.display())
+    })?;
     if output.status.success() {
         fs::remove_file(&file).map_err(failed)
     } else {
