@@ -67,7 +67,7 @@ fn summary(rows: Vec<(&str, Outcome, Duration)>) -> Outcome {
 }
 
 fn clippy() -> Outcome {
-    for which in [&["--workspace"][..], &shell::FEATURES] {
+    for which in [&["--workspace"][..], &shell::FEATURES, &shell::DIRECT] {
         let mut clippy = shell::cargo(["clippy", "--quiet", "--all-targets"]);
         clippy.args(which).args(["--", "-D", "warnings"]);
         shell::run(&mut clippy)?;

@@ -13,6 +13,15 @@ pub(crate) const PROFILE: &str = "gate";
 
 /// What is off unless a company asks for it, so that no build of the workspace has it.
 pub(crate) const FEATURES: [&str; 4] = ["--package", "interlock-token", "--features", "redis"];
+/// The load harness with the node inside, and the test that drives it.
+pub(crate) const DIRECT: [&str; 6] = [
+    "--package",
+    "interlock-load",
+    "--features",
+    "direct",
+    "--test",
+    "direct",
+];
 
 /// What a task ends with; the error is a text for the person at the terminal.
 pub(crate) type Outcome<T = ()> = Result<T, String>;

@@ -15,9 +15,10 @@ type Part = (&'static str, fn() -> Outcome<Tests>);
 /// Runs everything and prints a line for each part; the caller prints the sum and judges it.
 pub(crate) fn run() -> Outcome<Tests> {
     setup::run()?;
-    let parts: [Part; 5] = [
+    let parts: [Part; 6] = [
         ("workspace", || nextest(&["--workspace"])),
         ("features", || nextest(&shell::FEATURES)),
+        ("direct", || nextest(&shell::DIRECT)),
         ("documentation", documentation),
         ("conformance", || {
             conformance::run(&conformance::Options::whole())

@@ -9,6 +9,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
@@ -31,7 +32,7 @@ use serde_json::Value;
 
 use crate::checks::{About, BATCH_MAX};
 use crate::interrupt;
-use crate::options::{Length, Output};
+use crate::options::{Length, NO_END, Output};
 use crate::process::{self, Process};
 use crate::progress;
 use crate::random::Random;
@@ -180,7 +181,6 @@ fn options(asked: &Asked) -> NodeOptions {
 }
 
 /// What the threads of a run have in common.
-#[derive(Clone)]
 struct Load {
     policy: Arc<Policy>,
     check: Check,
@@ -191,6 +191,9 @@ struct Load {
     connections: u64,
     warm_up: Duration,
     measured: Duration,
+    /// Batches after which it ends, where it is not time that ends it.
+    limit: Option<u64>,
+    taken: AtomicU64,
 }
 
 impl Load {
@@ -218,8 +221,16 @@ impl Load {
             objects: about.objects,
             seed: about.seed,
             connections: asked.length.connections.unwrap_or(USUAL_CONNECTIONS),
-            warm_up: Duration::from_secs_f64(asked.length.warm_up),
-            measured: Duration::from_secs_f64(asked.length.seconds),
+            warm_up: match asked.length.requests {
+                Some(_) => Duration::ZERO,
+                None => Duration::from_secs_f64(asked.length.warm_up),
+            },
+            measured: match asked.length.requests {
+                Some(_) => NO_END,
+                None => Duration::from_secs_f64(asked.length.seconds),
+            },
+            limit: asked.length.requests,
+            taken: AtomicU64::new(0),
         })
     }
 
@@ -239,16 +250,16 @@ impl Load {
             };
             interrupt::sleep_until(from);
             let before = look();
-            interrupt::sleep_until(end);
-            let after = look();
             let join = |thread: thread::ScopedJoinHandle<'_, _>| {
                 thread
                     .join()
                     .unwrap_or_else(|_| Err("a thread of the load panicked".to_owned()))
             };
             let tallies: Result<Vec<Tally>, String> = threads.into_iter().map(join).collect();
+            let after = look();
             (tallies, after.0 - before.0, after.1 - before.1)
         });
+        let until = Instant::now().min(end);
         interrupt::check()?;
         let mut tally = Tally::new(1)?;
         for one in &tallies? {
@@ -256,7 +267,10 @@ impl Load {
         }
         Ok(Measured {
             tally,
-            seconds: self.measured.as_secs_f64(),
+            seconds: until
+                .saturating_duration_since(from)
+                .as_secs_f64()
+                .max(1e-9),
             cpu_s,
             written_bytes,
         })
@@ -276,7 +290,7 @@ impl Load {
         let mut tally = Tally::new(1)?;
         let mut random = Random::new(self.seed, number);
         let mut effect = number << 40;
-        while Instant::now() < end && !interrupt::asked() {
+        while Instant::now() < end && !interrupt::asked() && self.goes_on() {
             let commands = (0..self.batch).map(|_| {
                 effect += 1;
                 self.command(&mut random, effect)
@@ -312,6 +326,12 @@ impl Load {
             }
         }
         Ok(tally)
+    }
+
+    /// Whether there is another batch.
+    fn goes_on(&self) -> bool {
+        let number = self.taken.fetch_add(1, Ordering::Relaxed);
+        self.limit.is_none_or(|limit| number < limit)
     }
 
     fn command(&self, random: &mut Random, effect: u64) -> Command {
@@ -396,7 +416,7 @@ fn report(asked: &Asked, name: &str, measured: Measured, folder: &Path) -> Run {
         received_bytes: 0,
         cpu: Cpu {
             generator_us: each(cpu_s * 1e6),
-            generator_cores: cpu_s / asked.length.seconds,
+            generator_cores: cpu_s / seconds,
             ..Cpu::default()
         },
         server: None,
