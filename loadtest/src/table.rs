@@ -201,6 +201,14 @@ fn show_figures(run: &Run, cores: usize, row: &mut Row<'_>) -> fmt::Result {
         per(run.received_bytes)
     );
     row("bytes", &text)?;
+    show_processors(run, cores, row)?;
+    run.server
+        .iter()
+        .try_for_each(|server| show_server(server, row))
+}
+
+/// Who used the processor: the generator, the server, everything.
+fn show_processors(run: &Run, cores: usize, row: &mut Row<'_>) -> fmt::Result {
     let cpu = &run.cpu;
     let both = |us: f64, share: f64| format!("{us:.2} us each, {share:.2} cores");
     row(
@@ -216,9 +224,7 @@ fn show_figures(run: &Run, cores: usize, row: &mut Row<'_>) -> fmt::Result {
             &format!("machine   {busy:.2} of {cores} cores, everything included"),
         )?;
     }
-    run.server
-        .iter()
-        .try_for_each(|server| show_server(server, row))
+    Ok(())
 }
 
 fn show_server(server: &Resources, row: &mut Row<'_>) -> fmt::Result {
