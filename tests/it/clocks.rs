@@ -12,7 +12,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{Server, Setup, count, until};
+use crate::harness::{Server, Setup, count, figure, until};
 use crate::raw::{Connection, post};
 
 const SEED: &str = include_str!("../conformance/space.json");
@@ -246,7 +246,7 @@ fn a_server_that_stands_still_grants_nothing_twice() {
         );
         reserved += u64::from(status == 201);
     }
-    println!("stopped for {seconds} s: {reserved} reserved, none twice");
+    figure(format_args!("{seconds} s stopped, {reserved} taken once"));
     // The lease ran out while the server stood still; who had it is told.
     let second = until("the lease ends", || {
         let once = format!("second-{}", next.fetch_add(1, Ordering::Relaxed));

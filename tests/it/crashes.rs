@@ -14,7 +14,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::harness::{PATIENCE, Server, Setup, Until, count};
+use crate::harness::{PATIENCE, Server, Setup, Until, count, figure};
 use crate::linear::search::{NEVER, explain};
 use crate::linear::{budget, checker, effects};
 use crate::raw::{Connection, post};
@@ -375,9 +375,9 @@ fn what_clients_see_is_linearizable_across_kills() {
     });
     let calls = rounds * THREADS * OPS * 3;
     let (again, unknown) = (place.again.into_inner(), place.unknown.into_inner());
-    println!(
+    figure(format_args!(
         "{calls} calls in {rounds} rounds over {kills} kills are linearizable; {again} sendings \
          again, {unknown} checks without an answer"
-    );
+    ));
     assert!(kills > 3 && unknown > 0, "{kills} kills, {unknown} unknown");
 }

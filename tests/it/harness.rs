@@ -20,7 +20,7 @@ mod process;
 mod setup;
 
 pub(crate) use self::http::Client;
-pub(crate) use self::process::{Ended, Server};
+pub(crate) use self::process::Server;
 pub(crate) use self::setup::Setup;
 
 use std::time::{Duration, Instant};
@@ -50,6 +50,13 @@ pub(crate) fn until<T>(what: &str, mut look: impl FnMut() -> Option<T>) -> T {
 /// How many times: what the environment asks for, else what the gate has time for.
 pub(crate) fn count(variable: &str, usual: usize) -> usize {
     std::env::var(variable).map_or(usual, |text| text.parse().expect("a number"))
+}
+
+/// Says what a test measured or how much it looked at. `cargo xtask test` shows it also where the test
+/// passes.
+#[expect(clippy::print_stdout, reason = "a figure is what a test says")]
+pub(crate) fn figure(said: std::fmt::Arguments<'_>) {
+    println!("figure: {said}");
 }
 
 /// A time until which something goes on.

@@ -3,10 +3,6 @@
 //!
 //! Here: bytes on a connection. Not here: bodies of JSON one by one (`api/tests/http/malformed.rs`),
 //! generated ones (`cargo xtask schema`), who may ask (`api/tests/http/doors.rs`).
-#![expect(
-    clippy::print_stdout,
-    reason = "what it did to a client beside it is a figure"
-)]
 
 mod idle;
 
@@ -19,7 +15,7 @@ use flate2::Compression;
 use flate2::write::GzEncoder;
 use serde_json::json;
 
-use crate::harness::{PATIENCE, Server, Setup, stopwatch};
+use crate::harness::{PATIENCE, Server, Setup, figure, stopwatch};
 use crate::raw::{Connection, post};
 
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
@@ -95,7 +91,7 @@ impl Drop for Told<'_> {
     }
 }
 
-/// Does harm while a client beside it checks over one connection, which must go on; prints how long
+/// Does harm while a client beside it checks over one connection, which must go on; says how long
 /// its checks took and what memory became. Memory may grow by what the settings allow and by `bytes`,
 /// the most that the harm's connections take. The harm is told how many answers the client has had.
 fn beside(what: &str, server: &Server, bytes: u64, harm: impl FnOnce(&AtomicUsize)) {
@@ -128,21 +124,30 @@ fn beside(what: &str, server: &Server, bytes: u64, harm: impl FnOnce(&AtomicUsiz
     took.sort_unstable();
     let after = server.resident("VmHWM:");
     let growth_max = SETTINGS_BYTES + STORAGE_BYTES + bytes;
-    println!(
-        "{what}: {} checks beside it, p50 {:?}, p99 {:?}; {} MiB resident before, {} at most, {} \
+    figure(format_args!(
+        "{what}: {} checks beside it, p50 {:?}, {}; {} MiB resident before, {} at most, {} \
          allowed; {}",
         took.len(),
         took[took.len() / 2],
-        took[took.len() * 99 / 100],
+        slowest(&took),
         before >> 20,
         after >> 20,
         (before + growth_max) >> 20,
         conditions()
-    );
+    ));
     assert!(
         after < before + growth_max,
         "{what}: {before} bytes became {after}"
     );
+}
+
+/// How long the slowest hundredth took; of fewer than a hundred there is none, so the slowest of all.
+fn slowest(took: &[Duration]) -> String {
+    let (count, worst) = (took.len(), took.last().expect("some"));
+    if count < 100 {
+        return format!("the slowest of {count} {worst:?}");
+    }
+    format!("p99 {:?}, the slowest {worst:?}", took[count * 99 / 100])
 }
 
 /// What a figure was taken under.

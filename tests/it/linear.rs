@@ -15,7 +15,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Server, Setup};
+use crate::harness::{Server, Setup, figure};
 use crate::raw::{Connection, post};
 use checker::{By, Call, Event, Seen, State};
 use search::explain;
@@ -71,12 +71,14 @@ fn claims_and_checks_are_linearizable_on_5_shards() {
 fn at(shards: u16) {
     let server = Setup::new().seed(SEED).shards(shards).start();
     let (mut allowed, mut stopped, mut refused) = (0, 0, 0);
+    let mut calls = 0;
     for prize in [Prize::Customer, Prize::Object, Prize::Task] {
         for round in 0..ROUNDS {
             let history = play(&server, prize, round);
             if let Err(why) = explain::<State>(&history) {
                 panic!("{prize:?}, round {round}, {shards} shards: {why}\n{history:#?}");
             }
+            calls += history.len();
             for event in &history {
                 match &event.seen {
                     Some(Seen::Free) => allowed += 1,
@@ -87,6 +89,10 @@ fn at(shards: u16) {
             }
         }
     }
+    figure(format_args!(
+        "{calls} claims, releases and checks that raced on {shards} shards in {} rounds are linearizable",
+        3 * ROUNDS
+    ));
     let least = ROUNDS as u64;
     assert!(
         allowed > least && stopped > least && refused > least,

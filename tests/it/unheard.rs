@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde_json::{Value, json};
 
-use crate::harness::{Server, Setup, until};
+use crate::harness::{Server, Setup, figure, until};
 use crate::raw::{Connection, post};
 
 const SEED: &str = include_str!("../conformance/space.json");
@@ -153,7 +153,10 @@ fn pitfall_10_12_a_crash_leaves_no_key_in_progress() {
         assert_eq!(answer.status, 201, "{name} had {was}: {answer:?}");
         assert_eq!(answer.json()["attempt"], 1, "{name} had {was}");
     }
-    println!("{} without an answer: {counts:?}", unheard.len());
+    figure(format_args!(
+        "{} without an answer: {counts:?}",
+        unheard.len()
+    ));
     // Nor is an effect without its holder held for ever: after its lease its outcome is asked for, and
     // whoever holds the attempt may still say it.
     assert_eq!(server.set_clock("2026-01-05T12:01:01Z").status, 200);

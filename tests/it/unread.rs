@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use serde_json::json;
 
-use crate::harness::{PATIENCE, Server, Setup, until};
+use crate::harness::{PATIENCE, Server, Setup, figure, until};
 use crate::raw::{Connection, post};
 
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
@@ -171,13 +171,13 @@ fn who_pipelines_and_never_reads_takes_a_bounded_part_and_stops_nobody() {
                 deaf.iter_mut().for_each(|it| it.send(&all));
             }
             let most = server.resident("VmHWM:");
-            println!(
+            figure(format_args!(
                 "{status} to {} bytes: {} MiB resident before, {} at most, {} allowed",
                 request.len(),
                 before >> 20,
                 most >> 20,
                 allowed >> 20
-            );
+            ));
             assert!(most < allowed, "{status}: {before} bytes became {most}");
             let last = deaf.pop().expect("many");
             drop(deaf);

@@ -11,6 +11,8 @@ pub(crate) struct Tests {
     pub(crate) failed: u64,
     /// Names of those that did not run.
     pub(crate) skipped: Vec<String>,
+    /// What those that passed measured.
+    pub(crate) figures: Vec<String>,
 }
 
 impl Tests {
@@ -19,6 +21,7 @@ impl Tests {
         self.passed += other.passed;
         self.failed += other.failed;
         self.skipped.extend_from_slice(&other.skipped);
+        self.figures.extend_from_slice(&other.figures);
     }
 
     /// Counts one outcome as a test.
@@ -71,6 +74,7 @@ mod tests {
             passed,
             failed,
             skipped: skipped.iter().map(|name| (*name).to_owned()).collect(),
+            figures: Vec::new(),
         }
     }
 

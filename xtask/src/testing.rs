@@ -1,6 +1,6 @@
 //! All tests with one command: set-up, the workspace's tests under nextest, documentation tests, the
 //! published SDK and generated requests against a running server. One summary at the end; no skipped
-//! test goes unseen.
+//! test goes unseen, and no figure of one that passes.
 
 use std::time::Duration;
 
@@ -9,6 +9,9 @@ use crate::schema;
 use crate::setup;
 use crate::shell::{self, Follow, Outcome, took};
 use crate::summary::Tests;
+
+/// How a test begins a line that says what it measured (`tests/it/harness.rs`).
+const FIGURE: &str = "figure: ";
 
 type Part = (&'static str, fn() -> Outcome<Tests>);
 
@@ -42,6 +45,10 @@ pub(crate) fn run() -> Outcome<Tests> {
         };
         rows.push((title, line, duration));
     }
+    eprintln!("== figures");
+    for figure in &total.figures {
+        eprintln!("   {figure}");
+    }
     eprintln!("== tests");
     for (title, line, duration) in rows {
         eprintln!("   {title:<14} {line:<36} {:>10}", took(duration));
@@ -52,7 +59,8 @@ pub(crate) fn run() -> Outcome<Tests> {
     Ok(total)
 }
 
-/// Every test of these packages. Passing tests are counted, not listed.
+/// Every test of these packages. Passing tests are counted, not listed; of what they write their figures
+/// are kept.
 fn nextest(which: &[&str]) -> Outcome<Tests> {
     let arguments = [
         "nextest",
@@ -66,13 +74,15 @@ fn nextest(which: &[&str]) -> Outcome<Tests> {
         "skip",
         "--final-status-level",
         "none",
+        "--success-output",
+        "immediate",
         "--no-tests",
         "fail",
         "--color",
         "never",
     ];
     let mut tests = Tests::default();
-    let mut closed = false;
+    let (mut closed, mut of_a_pass) = (false, false);
     shell::follow(
         shell::cargo(arguments).args(which),
         Follow::Errors,
@@ -86,8 +96,14 @@ fn nextest(which: &[&str]) -> Outcome<Tests> {
                 (tests.passed, tests.failed) = read_summary(words);
                 closed = true;
             }
-            if !words.starts_with("PASS ") {
+            of_a_pass = match status(words) {
+                Some(status) => status == "PASS",
+                None => of_a_pass,
+            };
+            if !of_a_pass {
                 eprintln!("{line}");
+            } else if let Some(figure) = words.strip_prefix(FIGURE) {
+                tests.figures.push(figure.to_owned());
             }
         },
     )?;
@@ -96,6 +112,14 @@ fn nextest(which: &[&str]) -> Outcome<Tests> {
     } else {
         Err("the tests could not be built or run".to_owned())
     }
+}
+
+/// The word that a line of the runner begins with, as `PASS [   0.1s] a::test`; what a test writes comes
+/// after its line.
+fn status(line: &str) -> Option<&str> {
+    let (word, rest) = line.split_once(' ')?;
+    let is_word = word.len() >= 4 && word.chars().all(|c| c.is_ascii_alphabetic());
+    (is_word && rest.trim_start().starts_with('[')).then_some(word)
 }
 
 /// `Summary [ 0.9s] 31 tests run: 29 passed (1 slow), 1 failed, 1 timed out, 0 skipped`: whatever ran
@@ -168,6 +192,27 @@ mod tests {
             read_summary("Summary [ 0.1s] 1 test run: 0 passed, 1 failed, 0 skipped"),
             (0, 1)
         );
+    }
+
+    #[test]
+    fn what_a_passing_test_writes_is_told_from_the_runners_lines() {
+        for (line, word) in [
+            (
+                "PASS [   0.105s] (1/9) interlock::it hostile::nothing",
+                Some("PASS"),
+            ),
+            ("FAIL [   0.1s] interlock::it kills::nothing", Some("FAIL")),
+            (
+                "Summary [   0.9s] 31 tests run: 31 passed, 0 skipped",
+                Some("Summary"),
+            ),
+            ("stdout \u{2500}\u{2500}\u{2500}", None),
+            ("figure: 9 kills [a]", None),
+            ("test kills::nothing ... ok", None),
+            ("", None),
+        ] {
+            assert_eq!(status(line), word, "{line}");
+        }
     }
 
     #[test]
