@@ -1,12 +1,15 @@
 //! Requests with an Idempotency-Key, of every kind that changes something, and what each leaves behind.
 //!
-//! Here: one thread's requests until the server is gone, and whether what was answered is still so after
-//! the next start. Not here: batches, and when the server is killed.
+//! Here: one thread's requests until the server is gone, whether what was answered is still so after
+//! the next start, and a part of it that is asked for after every later one. Not here: batches, and when
+//! the server is killed.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
+use super::kept::Even;
 use super::{KEY, check};
 use crate::harness::{Server, until};
 use crate::raw::{Connection, post};
@@ -18,7 +21,7 @@ const ADMISSIONS: &str = "/v1/coordination/admissions";
 const UNITS: u32 = 10;
 
 /// What a request does; its number says which.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Act {
     Reserve,
     Settle,
@@ -48,7 +51,9 @@ impl Act {
 }
 
 /// A keyed request and the bytes of its first answer.
+#[derive(Clone)]
 struct Keyed {
+    act: Act,
     once: String,
     path: String,
     body: String,
@@ -93,6 +98,50 @@ impl Told {
     }
 }
 
+/// What is left of earlier kills' answers: of each act, and of claims those held and those given back.
+#[derive(Default)]
+pub(super) struct Kept {
+    answers: BTreeMap<Act, Even<Keyed>>,
+    claims: BTreeMap<bool, Even<Claimed>>,
+    acts: BTreeMap<Act, Even<(u64, Act)>>,
+}
+
+impl Kept {
+    /// Adds what a kill's thread was answered.
+    pub(super) fn add(&mut self, told: Told) {
+        for answer in told.answers {
+            self.answers.entry(answer.act).or_default().add(answer);
+        }
+        for claim in told.claims {
+            if let Some(released) = claim.released {
+                self.claims.entry(released).or_default().add(claim);
+            }
+        }
+        for (number, act) in told.acts {
+            self.acts.entry(act).or_default().add((number, act));
+        }
+    }
+
+    /// Acts with an answer, kinds of claims, and acts with a state.
+    pub(super) fn kinds(&self) -> (usize, usize, usize) {
+        (self.answers.len(), self.claims.len(), self.acts.len())
+    }
+
+    /// All of it, to be looked for.
+    pub(super) fn told(&self) -> Told {
+        Told {
+            answers: self
+                .answers
+                .values()
+                .flat_map(Even::iter)
+                .cloned()
+                .collect(),
+            claims: self.claims.values().flat_map(Even::iter).copied().collect(),
+            acts: self.acts.values().flat_map(Even::iter).copied().collect(),
+        }
+    }
+}
+
 /// Sends until the server is gone.
 pub(super) fn send(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> Told {
     let mut told = Told::default();
@@ -110,7 +159,8 @@ pub(super) fn send(server: &Server, next: &AtomicU64, stop: &AtomicBool) -> Told
 fn step(connection: &mut Connection, number: u64, told: &mut Told) -> Option<()> {
     let act = Act::of(number);
     let (path, body) = request(number, act);
-    let Some(answer) = send_once(connection, &format!("once-{number}"), path, &body)? else {
+    let once = format!("once-{number}");
+    let Some(answer) = send_once(connection, act, (&once, path), &body)? else {
         return Some(());
     };
     let first: Value = serde_json::from_str(&answer.text).expect("JSON");
@@ -127,7 +177,7 @@ fn step(connection: &mut Connection, number: u64, told: &mut Told) -> Option<()>
                 let id = first["claim_id"].as_str().expect("a claim's id");
                 let path = format!("/v1/coordination/claims/{id}/release");
                 let body = json!({"epoch": claim.epoch});
-                let Some(answer) = send_once(connection, &then, &path, &body) else {
+                let Some(answer) = send_once(connection, act, (&then, &path), &body) else {
                     claim.released = None;
                     told.claims.push(claim);
                     return None;
@@ -141,7 +191,7 @@ fn step(connection: &mut Connection, number: u64, told: &mut Told) -> Option<()>
             let id = first["effect_id"].as_str().expect("an effect's id");
             let path = format!("{EFFECTS}/{id}/settle");
             let body = json!({"attempt": 1, "state": "done"});
-            if let Some(answer) = send_once(connection, &then, &path, &body)? {
+            if let Some(answer) = send_once(connection, act, (&then, &path), &body)? {
                 told.answers.push(answer);
                 told.acts.push((number, act));
             }
@@ -194,8 +244,8 @@ fn request(number: u64, act: Act) -> (&'static str, Value) {
 /// Sends a keyed request. `None`: the server has gone. `Some(None)`: it was refused at the entrance.
 fn send_once(
     connection: &mut Connection,
-    once: &str,
-    path: &str,
+    act: Act,
+    (once, path): (&str, &str),
     body: &Value,
 ) -> Option<Option<Keyed>> {
     let body = body.to_string();
@@ -205,6 +255,7 @@ fn send_once(
     }
     assert!(status == 200 || status == 201, "{status} {text}");
     Some(Some(Keyed {
+        act,
         once: once.to_owned(),
         path: path.to_owned(),
         body,
@@ -220,19 +271,22 @@ fn ask(connection: &mut Connection, request: &[u8]) -> (u16, String) {
     })
 }
 
-/// Everything that was answered is still so, and every key gets its first answer byte for byte.
-pub(super) fn verify(connection: &mut Connection, told: &Told) {
+/// Everything that was answered is still so, and every key gets its first answer byte for byte. The
+/// number of the start makes what is asked a request of its own: a repeat would be told what an earlier
+/// start saw.
+pub(super) fn verify(connection: &mut Connection, told: &Told, start: usize) {
     for claim in &told.claims {
         verify_claim(connection, claim);
     }
     for (number, act) in &told.acts {
-        verify_act(connection, *number, *act);
+        verify_act(connection, (*number, *act), start);
     }
     for Keyed {
         once,
         path,
         body,
         text,
+        ..
     } in &told.answers
     {
         let (_, again) = ask(connection, &post(path, KEY, Some(once), body));
@@ -249,7 +303,7 @@ fn verify_claim(connection: &mut Connection, claim: &Claimed) {
     }
 }
 
-fn verify_act(connection: &mut Connection, number: u64, act: Act) {
+fn verify_act(connection: &mut Connection, (number, act): (u64, Act), start: usize) {
     match act {
         Act::Reserve | Act::Settle => {
             let key = json!(format!("keyed-{number}"));
@@ -280,7 +334,7 @@ fn verify_act(connection: &mut Connection, number: u64, act: Act) {
             let request = post(
                 ADMISSIONS,
                 KEY,
-                Some(&format!("look-{number}")),
+                Some(&format!("look-{number}-{start}")),
                 &look.to_string(),
             );
             let (status, text) = ask(connection, &request);
@@ -299,6 +353,11 @@ fn verify_act(connection: &mut Connection, number: u64, act: Act) {
     }
 }
 
+/// An inbound check that was not decided in time, on a machine that is busy, says so and nothing else.
+pub(super) fn is_decided(answer: &Value) -> bool {
+    answer["reasons"] != json!(["unavailable"])
+}
+
 /// What somebody else is told of the customer of a number; inbound, so that nothing is spent.
 fn look(connection: &mut Connection, number: u64, members: &[(&str, Value)]) -> Value {
     let mut check = check(number, "inbound");
@@ -310,7 +369,11 @@ fn look(connection: &mut Connection, number: u64, members: &[(&str, Value)]) -> 
     for (name, value) in members {
         map.insert((*name).to_owned(), value.clone());
     }
-    let (status, text) = ask(connection, &post(CHECK, KEY, None, &check.to_string()));
-    assert_eq!(status, 200, "{text}");
-    serde_json::from_str(&text).expect("JSON")
+    let request = post(CHECK, KEY, None, &check.to_string());
+    until("a check is decided in time", || {
+        let (status, text) = ask(connection, &request);
+        assert_eq!(status, 200, "{text}");
+        let answer: Value = serde_json::from_str(&text).expect("JSON");
+        is_decided(&answer).then_some(answer)
+    })
 }
