@@ -30,6 +30,7 @@ pub mod profile;
 mod query;
 pub mod rate;
 pub mod request_id;
+mod router;
 mod sealing;
 pub mod server;
 pub mod signing;

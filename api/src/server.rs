@@ -1,13 +1,15 @@
 //! The HTTP server: which route is whose.
 //!
-//! Here: the table of routes. Not here: any handler, and how it listens (`listen`).
+//! Here: the table of routes. Not here: how one is registered (`router`), any handler, and how it listens
+//! (`listen`).
 
 use std::io;
 use std::net::SocketAddr;
 
 use actix_web::body::BoxBody;
 use actix_web::dev::{Server, ServiceFactory, ServiceRequest, ServiceResponse};
-use actix_web::{App, Error, HttpRequest, HttpResponse, middleware, rt, web};
+use actix_web::http::Method;
+use actix_web::{App, Error, HttpResponse, middleware, rt, web};
 use interlock_wire::problem::Code;
 
 use crate::analysis::runs;
@@ -22,11 +24,9 @@ use crate::lines::Lines;
 use crate::observe::observe;
 use crate::problem::Failure;
 use crate::rate::Rates;
+use crate::router::{Router, TEST_CLOCK, get, head, post, put};
 use crate::state::AppState;
 use crate::{config as documents, health, keys, listen, metrics, openapi, profile, test_clock};
-
-/// The route of a server started with a test clock; it is in no document.
-const TEST_CLOCK: &str = "/test/clock";
 
 /// Binds the addresses and builds the server; it runs while the returned future is awaited, inside
 /// an `actix_web::rt::System`.
@@ -102,203 +102,154 @@ where
         .app_data(shared.lines.clone())
         .app_data(shared.page.clone())
         .app_data(shared.rates.clone())
-        .configure(|config| routes(config, &shared.state))
+        .configure(|config| drop(routes(config, &shared.state)))
         .default_service(web::to(not_found))
         .wrap(middleware::from_fn(move |request, next| {
             observe(request, next, access_log)
         }))
 }
 
-/// The table of routes.
-pub fn routes<D>(config: &mut web::ServiceConfig, state: &web::Data<AppState<D>>)
+/// The table of routes; answers which they are.
+pub fn routes<D>(
+    config: &mut web::ServiceConfig,
+    state: &web::Data<AppState<D>>,
+) -> Vec<(Method, String)>
 where
     D: Decider,
 {
     config.app_data(state.clone());
-    documents_of_spaces::<D>(config);
-    counts::<D>(config);
-    erasures_and_holds::<D>(config);
-    suppression_list::<D>(config);
-    handed_over::<D>(config);
-    paid_and_settled::<D>(config);
-    asked_by_machines::<D>(config);
-    let mut add = |path: &str, route: actix_web::Route| {
-        let resource = web::resource(path).route(route);
-        config.service(resource.default_service(web::to(wrong_method)));
-    };
-    add("/metrics", web::get().to(metrics::get::<D>));
-    add("/openapi.json", web::get().to(openapi::get));
-    add("/v1/sdk/profile", web::get().to(profile::profile::<D>));
-    add("/v1/sources/me", web::get().to(profile::me::<D>));
-    let published = "/.well-known/niadra-contact-keys.json";
-    add(published, web::get().to(keys::get::<D>));
-    add("/v1/batch", web::post().to(messages::post::<D>));
-    add("/v1/context", web::post().to(context::post::<D>));
-    let contact = "/v1/coordination";
-    add(
-        &format!("{contact}/check"),
-        web::post().to(check::post::<D>),
-    );
-    add(
-        &format!("{contact}/check/batch"),
-        web::post().to(batch::post::<D>),
-    );
-    add(
-        &format!("{contact}/declare"),
-        web::post().to(declare::post::<D>),
-    );
-    add(
-        &format!("{contact}/effects"),
-        web::post().to(effects::reserve::<D>),
-    );
-    let settle = format!("{contact}/effects/{{effect_id}}/settle");
-    add(&settle, web::post().to(effects::settle::<D>));
-    add(
-        &format!("{contact}/claims"),
-        web::post().to(claims::post::<D>),
-    );
-    let release = format!("{contact}/claims/{{claim_id}}/release");
-    add(&release, web::post().to(claims::release::<D>));
     if let Some(clock) = &state.test_clock {
         config.app_data(web::Data::from(clock.clone()));
-        config.service(
-            web::resource(TEST_CLOCK)
-                .route(web::get().to(test_clock::get))
-                .route(web::put().to(test_clock::put::<D>))
-                .default_service(web::to(wrong_method)),
-        );
     }
+    let mut router = Router::new(config);
+    documents_of_spaces::<D>(&mut router);
+    counts::<D>(&mut router);
+    erasures_and_holds::<D>(&mut router);
+    suppression_list::<D>(&mut router);
+    handed_over::<D>(&mut router);
+    paid_and_settled::<D>(&mut router);
+    asked_by_machines::<D>(&mut router);
+    asked_and_declared::<D>(&mut router);
+    if state.test_clock.is_some() {
+        let both = [get(test_clock::get), put(test_clock::put::<D>)];
+        router.add(TEST_CLOCK, both);
+    }
+    router.listed()
 }
 
-/// Whether the node is well. Probes of balancers ask with `HEAD` too: the server leaves out the body.
-fn asked_by_machines<D>(config: &mut web::ServiceConfig)
+/// Checks, declarations, effects and claims.
+fn asked_and_declared<D>(router: &mut Router<'_>)
 where
     D: Decider,
 {
-    let mut add = |path: &str, [get, head]: [actix_web::Route; 2]| {
-        let resource = web::resource(path).route(get).route(head);
-        config.service(resource.default_service(web::to(wrong_method)));
-    };
-    let alive = [web::get(), web::head()].map(|route| route.to(health::alive));
-    add("/healthz", alive);
-    let ready = [web::get(), web::head()].map(|route| route.to(health::ready::<D>));
-    add("/readyz", ready);
+    router.add("/v1/batch", [post(messages::post::<D>)]);
+    router.add("/v1/context", [post(context::post::<D>)]);
+    let contact = "/v1/coordination";
+    router.add(&format!("{contact}/check"), [post(check::post::<D>)]);
+    router.add(&format!("{contact}/check/batch"), [post(batch::post::<D>)]);
+    router.add(&format!("{contact}/declare"), [post(declare::post::<D>)]);
+    router.add(&format!("{contact}/effects"), [post(effects::reserve::<D>)]);
+    let settle = format!("{contact}/effects/{{effect_id}}/settle");
+    router.add(&settle, [post(effects::settle::<D>)]);
+    router.add(&format!("{contact}/claims"), [post(claims::post::<D>)]);
+    let release = format!("{contact}/claims/{{claim_id}}/release");
+    router.add(&release, [post(claims::release::<D>)]);
+}
+
+/// What programs ask of the node itself. Probes of balancers ask whether it is well with `HEAD` too.
+fn asked_by_machines<D>(router: &mut Router<'_>)
+where
+    D: Decider,
+{
+    router.add("/healthz", [get(health::alive), head(health::alive)]);
+    let ready = [get(health::ready::<D>), head(health::ready::<D>)];
+    router.add("/readyz", ready);
+    router.add("/metrics", [get(metrics::get::<D>)]);
+    router.add("/openapi.json", [get(openapi::get)]);
+    router.add("/v1/sdk/profile", [get(profile::profile::<D>)]);
+    router.add("/v1/sources/me", [get(profile::me::<D>)]);
+    let published = "/.well-known/niadra-contact-keys.json";
+    router.add(published, [get(keys::get::<D>)]);
 }
 
 /// Erasures and legal holds.
-fn erasures_and_holds<D>(config: &mut web::ServiceConfig)
+fn erasures_and_holds<D>(router: &mut Router<'_>)
 where
     D: Decider,
 {
-    let mut add = |path: &str, route: actix_web::Route| {
-        let resource = web::resource(path).route(route);
-        config.service(resource.default_service(web::to(wrong_method)));
-    };
-    add("/v1/forget", web::post().to(forget::post::<D>));
-    add("/v1/forget/{request_id}", web::get().to(forget::get::<D>));
-    add("/v1/legal-holds", web::post().to(legal_holds::post::<D>));
+    router.add("/v1/forget", [post(forget::post::<D>)]);
+    router.add("/v1/forget/{request_id}", [get(forget::get::<D>)]);
+    router.add("/v1/legal-holds", [post(legal_holds::post::<D>)]);
     let release = "/v1/legal-holds/{hold_id}/release";
-    add(release, web::post().to(legal_holds::release::<D>));
-    let live = "/v1/operator/legal-holds";
-    add(live, web::get().to(legal_holds::get::<D>));
+    router.add(release, [post(legal_holds::release::<D>)]);
+    router.add("/v1/operator/legal-holds", [get(legal_holds::get::<D>)]);
 }
 
 /// The suppression list.
-fn suppression_list<D>(config: &mut web::ServiceConfig)
+fn suppression_list<D>(router: &mut Router<'_>)
 where
     D: Decider,
 {
-    let mut add = |path: &str, route: actix_web::Route| {
-        let resource = web::resource(path).route(route);
-        config.service(resource.default_service(web::to(wrong_method)));
-    };
-    let list = "/v1/suppressions";
-    add(list, web::get().to(suppressions::get::<D>));
-    let salt = "/v1/suppressions/salt";
-    add(salt, web::get().to(suppressions::salt::<D>));
-    let by_people = "/v1/operator/suppressions";
-    add(by_people, web::post().to(people::post::<D>));
+    router.add("/v1/suppressions", [get(suppressions::get::<D>)]);
+    router.add("/v1/suppressions/salt", [get(suppressions::salt::<D>)]);
+    router.add("/v1/operator/suppressions", [post(people::post::<D>)]);
 }
 
 /// Paid operations, effects that others than their holder settle, and facts that keys are tied to.
-fn paid_and_settled<D>(config: &mut web::ServiceConfig)
+fn paid_and_settled<D>(router: &mut Router<'_>)
 where
     D: Decider,
 {
-    let mut add = |path: &str, route: actix_web::Route| {
-        let resource = web::resource(path).route(route);
-        config.service(resource.default_service(web::to(wrong_method)));
-    };
     let admissions = "/v1/coordination/admissions";
-    add(admissions, web::post().to(admissions::post::<D>));
+    router.add(admissions, [post(admissions::post::<D>)]);
     let settle = format!("{admissions}/{{admission_id}}/settle");
-    add(&settle, web::post().to(admissions::settle::<D>));
-    let awaiting = "/v1/operator/effects/awaiting";
-    add(awaiting, web::get().to(awaiting::get::<D>));
+    router.add(&settle, [post(admissions::settle::<D>)]);
+    router.add("/v1/operator/effects/awaiting", [get(awaiting::get::<D>)]);
     let settle = "/v1/operator/effects/{effect_id}/settle";
-    add(settle, web::post().to(operator::settle::<D>));
-    let end_of_fact = "/v1/operator/facts/end";
-    add(end_of_fact, web::post().to(facts::end::<D>));
+    router.add(settle, [post(operator::settle::<D>)]);
+    router.add("/v1/operator/facts/end", [post(facts::end::<D>)]);
 }
 
 /// Handoffs, and what an operator's feed says of promises.
-fn handed_over<D>(config: &mut web::ServiceConfig)
+fn handed_over<D>(router: &mut Router<'_>)
 where
     D: Decider,
 {
-    let mut add = |path: &str, route: actix_web::Route| {
-        let resource = web::resource(path).route(route);
-        config.service(resource.default_service(web::to(wrong_method)));
-    };
-    add("/v1/handoffs", web::post().to(handoffs::create::<D>));
+    router.add("/v1/handoffs", [post(handoffs::create::<D>)]);
     let handoff = "/v1/handoffs/{handoff_id}";
-    add(handoff, web::get().to(handoffs::read::<D>));
-    let accept = format!("{handoff}/accept");
-    add(&accept, web::post().to(handoffs::accept::<D>));
-    let outcome = format!("{handoff}/outcome");
-    add(&outcome, web::post().to(handoffs::outcome::<D>));
-    let promises = "/v1/operator/promises";
-    add(promises, web::post().to(promises::post::<D>));
+    router.add(handoff, [get(handoffs::read::<D>)]);
+    router.add(&format!("{handoff}/accept"), [post(handoffs::accept::<D>)]);
+    router.add(
+        &format!("{handoff}/outcome"),
+        [post(handoffs::outcome::<D>)],
+    );
+    router.add("/v1/operator/promises", [post(promises::post::<D>)]);
 }
 
 /// The configuration plane.
-fn documents_of_spaces<D>(config: &mut web::ServiceConfig)
+fn documents_of_spaces<D>(router: &mut Router<'_>)
 where
     D: Decider,
 {
-    let mut add = |resource: actix_web::Resource| {
-        config.service(resource.default_service(web::to(wrong_method)));
-    };
     // Before `/v1/config/{type}`, which would match it too.
     let diffs = "/v1/config/diffs";
-    add(web::resource(diffs)
-        .route(web::get().to(documents::diffs::<D>))
-        .route(web::post().to(documents::propose::<D>)));
+    let both = [get(documents::diffs::<D>), post(documents::propose::<D>)];
+    router.add(diffs, both);
     let diff = format!("{diffs}/{{diff_id}}");
-    add(web::resource(&*diff).route(web::get().to(documents::diff::<D>)));
-    let approve = format!("{diff}/approve");
-    add(web::resource(approve).route(web::post().to(documents::approve::<D>)));
-    let reject = format!("{diff}/reject");
-    add(web::resource(reject).route(web::post().to(documents::reject::<D>)));
-    let document = "/v1/config/{type}";
-    add(web::resource(document).route(web::get().to(documents::document::<D>)));
+    router.add(&diff, [get(documents::diff::<D>)]);
+    router.add(&format!("{diff}/approve"), [post(documents::approve::<D>)]);
+    router.add(&format!("{diff}/reject"), [post(documents::reject::<D>)]);
+    router.add("/v1/config/{type}", [get(documents::document::<D>)]);
 }
 
 /// What is counted over many decisions.
-fn counts<D>(config: &mut web::ServiceConfig)
+fn counts<D>(router: &mut Router<'_>)
 where
     D: Decider,
 {
-    let mut add = |path: &str, route: actix_web::Route| {
-        let resource = web::resource(path).route(route);
-        config.service(resource.default_service(web::to(wrong_method)));
-    };
-    let shadow = "/v1/coordination/shadow";
-    add(shadow, web::post().to(reports::shadow::<D>));
-    let list = "/v1/coordination/reports";
-    add(list, web::get().to(reports::list::<D>));
-    let overview = "/v1/coordination/overview";
-    add(overview, web::get().to(reports::overview::<D>));
+    router.add("/v1/coordination/shadow", [post(reports::shadow::<D>)]);
+    router.add("/v1/coordination/reports", [get(reports::list::<D>)]);
+    router.add("/v1/coordination/overview", [get(reports::overview::<D>)]);
 }
 
 async fn not_found() -> Result<HttpResponse, Failure> {
@@ -306,14 +257,4 @@ async fn not_found() -> Result<HttpResponse, Failure> {
         Code::NotFound,
         "there is no such route; check the path",
     ))
-}
-
-/// Every route is in the document with its methods; that of the test clock alone is not.
-async fn wrong_method(request: HttpRequest) -> Result<HttpResponse, Failure> {
-    let methods = match request.match_pattern().as_deref() {
-        Some(TEST_CLOCK) => Some("GET, PUT"),
-        Some(path) => openapi::methods(path),
-        None => None,
-    };
-    Err(Failure::wrong_method(methods))
 }

@@ -1,13 +1,17 @@
 //! Who gets in: every operation of the served document against every kind of caller.
 //!
-//! Here: the operations come from the document, so a new route is in the table without an edit. Which
+//! Here: the operations come from the document, so a new route is in the table without an edit; and a
+//! route that is not in the document is none, but for those of a test's clock. Which
 //! scope or role opens which route is found by asking and held to `doors.txt`, where a change is seen
 //! in review; so is the list of routes that need no key. Not here: what a route does once it is open.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
+use actix_web::{App, web};
 use interlock_api::directory::{Role, Scope};
+use interlock_api::limits::ApiLimits;
+use interlock_api::server::routes;
 use interlock_domain::contact::fixture;
 use interlock_domain::contact::name::SourceId;
 use interlock_domain::key::SpaceId;
@@ -18,6 +22,7 @@ use crate::documented;
 use crate::node::{
     CLAIMS, EFFECTS, KEY_A, KEY_C, KEY_OLD, KEY_SECURITY, Node, check_with, fresh, phone, put_key,
 };
+use crate::world::World;
 
 /// What opens each operation, and what needs nothing.
 const GOLDEN: &str = include_str!("doors.txt");
@@ -27,6 +32,10 @@ const ANY_ID: &str = "0192e2a0-0000-7000-8000-000000000001";
 const ELSEWHERE: &str = "nia_sk_test_local_other_every_secretEvery";
 const BARE: &str = "nia_sk_test_local_acme_bare_secretBare";
 const EVERY: &str = "nia_sk_test_local_acme_all_secretAll";
+
+/// What a test may ask of a server that has a test's clock, and nobody of any other: with their reason
+/// the only routes that the document leaves out.
+const OUTSIDE: [(&str, &str); 2] = [("GET", "/test/clock"), ("PUT", "/test/clock")];
 
 /// A method and a path with its parameters in braces.
 type Operation = (String, String);
@@ -44,6 +53,28 @@ fn operations() -> BTreeMap<Operation, bool> {
         }
     }
     all
+}
+
+/// What a server registers.
+fn registered(test_clock: bool) -> BTreeSet<Operation> {
+    let (state, _) = Node::state(&World::new(), ApiLimits::default(), test_clock, Node::USUAL);
+    let mut listed = Vec::new();
+    drop(App::new().configure(|config| listed = routes(config, &web::Data::new(state))));
+    let listed = listed.into_iter();
+    listed
+        .map(|(method, path)| (method.to_string(), path))
+        .collect()
+}
+
+/// What the other tests ask comes from the document, so no route may be beside it.
+#[test]
+fn a_route_is_in_the_document_or_is_none() {
+    let documented: BTreeSet<Operation> = operations().into_keys().collect();
+    assert_eq!(registered(false), documented);
+    let outside = OUTSIDE.map(|(method, path)| (method.to_owned(), path.to_owned()));
+    let with_a_clock: BTreeSet<Operation> = registered(true);
+    let beside: Vec<&Operation> = with_a_clock.difference(&documented).collect();
+    assert_eq!(beside, outside.iter().collect::<Vec<_>>());
 }
 
 fn keyed() -> impl Iterator<Item = Operation> {

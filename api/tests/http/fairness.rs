@@ -38,7 +38,7 @@ async fn worker(
     let state = web::Data::new(state);
     let app = App::new()
         .app_data(lines)
-        .configure(|config| routes(config, &state));
+        .configure(|config| drop(routes(config, &state)));
     init_service(app).await
 }
 

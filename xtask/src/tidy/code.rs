@@ -14,7 +14,7 @@ struct Ban {
     tests_too: bool,
 }
 
-const BANS: [Ban; 4] = [
+const BANS: [Ban; 5] = [
     Ban {
         rule: "shared",
         folders: &["domain/", "actors/"],
@@ -76,6 +76,28 @@ const BANS: [Ban; 4] = [
             "interlock_domain::project",
         ],
         why: "actors are generic over the machine contract and name no product",
+        tests_too: false,
+    },
+    Ban {
+        rule: "routes",
+        folders: &["api/", "src/"],
+        words: &[
+            "App::new",
+            "ServiceConfig",
+            "Resource::new",
+            "Scope::new",
+            "web::resource",
+            "web::scope",
+            "web::route",
+            "web::method",
+            "web::get",
+            "web::head",
+            "web::post",
+            "web::put",
+            "web::patch",
+            "web::delete",
+        ],
+        why: "a route is registered by `api/src/router.rs` alone, which lists it for the test of all routes",
         tests_too: false,
     },
 ];
@@ -268,6 +290,26 @@ mod tests {
             "in a test"
         ));
         assert!(!has("a.rs", sleep, "in a test"));
+    }
+
+    #[test]
+    fn routes_are_registered_in_one_place() {
+        let wanted = "is registered by `api/src/router.rs` alone";
+        for code in [
+            "fn f() { web::resource(1); }",
+            "fn f(a: &mut web::ServiceConfig) {}",
+            "fn f() { App::new(); }",
+            "fn f() { web::get().to(f); }",
+        ] {
+            assert!(has("api/src/a.rs", code, wanted), "{code}");
+            assert!(has("src/a.rs", code, wanted), "{code}");
+            assert!(!has("api/tests/http/a.rs", code, wanted), "{code}");
+        }
+        assert!(!has(
+            "api/src/a.rs",
+            "fn f() { web::Data::new(1); }",
+            wanted
+        ));
     }
 
     #[test]
