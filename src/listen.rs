@@ -31,7 +31,7 @@ pub(crate) fn address(listen: &str, safe: bool) -> Result<SocketAddr, Stop> {
             format!("listen {listen}: not an address and a port (such as 127.0.0.1:7440)");
         Stop::new(Exit::Listen, message)
     })?;
-    if !address.ip().to_canonical().is_loopback() && !safe {
+    if !is_loopback(address) && !safe {
         let message = format!(
             "listen {address}: beyond loopback keys and answers would cross the network in the \
              clear; give --tls-cert and --tls-key, or say --insecure-http"
@@ -39,6 +39,26 @@ pub(crate) fn address(listen: &str, safe: bool) -> Result<SocketAddr, Stop> {
         return Err(Stop::new(Exit::Listen, message));
     }
     Ok(address)
+}
+
+/// Refuses an address that others can reach to a server whose clock is a test's: `/test/clock` needs no
+/// key.
+///
+/// # Errors
+/// When it is not loopback.
+pub(crate) fn of_a_test(address: SocketAddr) -> Result<(), Stop> {
+    if is_loopback(address) {
+        return Ok(());
+    }
+    let message = format!(
+        "listen {address}: with --test-clock whoever reaches this address could set the node's time \
+         without a key; listen on loopback (such as 127.0.0.1:7440), or start without --test-clock"
+    );
+    Err(Stop::new(Exit::Listen, message))
+}
+
+fn is_loopback(address: SocketAddr) -> bool {
+    address.ip().to_canonical().is_loopback()
 }
 
 /// Takes the address without listening yet: a first start that finds its port taken must not have
@@ -91,11 +111,13 @@ mod tests {
             "127.9.9.9:1",
             "[::ffff:127.0.0.1]:1",
         ] {
-            assert!(address(near, false).is_ok(), "{near}");
+            let near = address(near, false).expect("loopback");
+            assert!(of_a_test(near).is_ok(), "{near}");
         }
         for far in ["0.0.0.0:1", "[::]:1", "192.168.1.1:1"] {
             assert_eq!(address(far, false).unwrap_err().exit, Exit::Listen, "{far}");
-            assert!(address(far, true).is_ok(), "{far}");
+            let far = address(far, true).expect("the operator's word");
+            assert_eq!(of_a_test(far).unwrap_err().exit, Exit::Listen, "{far}");
         }
         assert!(address("localhost", false).is_err());
     }

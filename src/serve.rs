@@ -53,7 +53,8 @@ pub(crate) struct Args {
     /// Makes the spaces of a file that do not exist yet (JSON, or TOML by its name).
     #[arg(long, value_name = "FILE")]
     seed: Option<PathBuf>,
-    /// For tests: domain time starts here and moves only by PUT /test/clock.
+    /// For tests: domain time starts here and moves only by PUT /test/clock, which needs no key. On
+    /// loopback only.
     #[arg(long, value_name = "RFC3339", value_parser = instant)]
     test_clock: Option<Timestamp>,
     /// For tests: keeps the last partition unrebuilt that long.
@@ -94,6 +95,9 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
     let tls = Tls::load(&config.server)?;
     let safe = tls.is_some() || args.insecure_http;
     let address = listen::address(&config.server.listen, safe)?;
+    if args.test_clock.is_some() {
+        listen::of_a_test(address)?;
+    }
     let seed = args.seed.as_deref().map(Seed::load).transpose()?;
     telemetry::start_log(&config.telemetry)?;
     if let Some(tls) = &tls {

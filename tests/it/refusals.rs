@@ -40,6 +40,22 @@ fn an_address_beyond_loopback() {
     assert_eq!(server.get("/healthz", "").status, 200);
 }
 
+/// Whoever may move the clock ends every lease and refills every budget: also TLS and the operator's word
+/// for plain HTTP leave that to this machine.
+#[test]
+fn a_test_clock_beyond_loopback() {
+    let setup = Setup::new()
+        .listen("0.0.0.0:0")
+        .argument("--insecure-http")
+        .test_clock("2026-01-05T12:00:00Z");
+    let ended = setup.start_refused();
+    assert_eq!(ended.code, Some(4), "{ended:?}");
+    let said = ended.refusal();
+    assert!(said.contains("without a key; listen on loopback"), "{said}");
+    assert!(said.ends_with("or start without --test-clock"), "{said}");
+    assert!(!setup.data().path().exists(), "nothing was made");
+}
+
 /// Pitfall 31.
 #[test]
 fn a_locked_directory() {
