@@ -4,6 +4,7 @@
 //! rules of a product that a table test in `domain` can show without a server.
 
 mod backup;
+mod batches;
 mod clocks;
 mod crashes;
 mod damage;

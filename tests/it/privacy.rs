@@ -442,6 +442,7 @@ fn search(server: Server, secrets: &Needles, kept: &Needles, when: &str) -> Setu
     setup
 }
 
+/// Pitfall 26.
 #[test]
 fn w13_nothing_that_was_sent_is_found_in_files_output_metrics_or_problems() {
     let server = Setup::new()

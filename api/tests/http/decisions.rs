@@ -163,14 +163,24 @@ fn d15_a_batch_of_500_is_answered_in_order() {
     assert_eq!(ids.len(), 500);
 }
 
-/// Pitfall 32.
+/// Pitfall 32: the bound is what the served document says, and one below, at and above it are tried.
 #[test]
 fn d16_a_batch_has_1_to_500_checks() {
     let node = Node::start();
+    let document = node.get("/openapi.json", None).ok();
+    let checks = &document["components"]["schemas"]["CheckBatchRequest"]["properties"]["checks"];
+    let bound = |name: &str| {
+        let bound = checks[name].as_u64().expect("the document has the bound");
+        usize::try_from(bound).unwrap()
+    };
+    let (least, most) = (bound("minItems"), bound("maxItems"));
+    assert_eq!((least, most), (1, 500));
     let batch = |count: usize| json!({"checks": vec![check(); count]});
-    node.post(BATCH, &batch(0)).problem(422, "invalid_input");
-    node.post(BATCH, &batch(501)).problem(422, "invalid_input");
-    for count in [1, 499, 500] {
+    for count in [least - 1, most + 1] {
+        node.post(BATCH, &batch(count))
+            .problem(422, "invalid_input");
+    }
+    for count in [least, most - 1, most] {
         let answered = node.post(BATCH, &batch(count)).ok();
         assert_eq!(results(&answered).len(), count);
     }

@@ -9,6 +9,7 @@ mod claims;
 mod commitments;
 mod dealings;
 mod degraded;
+mod earlier;
 mod effects;
 mod ended_claims;
 mod facts;

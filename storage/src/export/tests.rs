@@ -157,6 +157,7 @@ fn each_engine(test: &dyn Fn(&dyn Log)) {
     test(&SledLog::open(root.path(), &options).expect("it opens"));
 }
 
+/// Pitfall 31, too: whoever the source had let in is refused by the copy.
 #[test]
 fn a_log_comes_back_and_goes_on() {
     each_engine(&|log| {

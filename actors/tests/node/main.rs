@@ -3,6 +3,9 @@
 //! Here: what the simulator does not drive, the entrance and the threads. The machine keeps boxes
 //! that count; a box is found by a label, whose directory row says which box it is.
 
+#[cfg(test)]
+mod takeover;
+
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
