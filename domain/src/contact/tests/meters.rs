@@ -208,3 +208,24 @@ fn law_c7_a_broken_meter_is_seen() {
     assert_eq!(stored(5, 0, many(SPANS_MAX)), None);
     assert_eq!(stored(5, 0, many(SPANS_MAX + 1)), Some("C7"));
 }
+
+/// What a call cost is charged whatever was reserved for it, nothing too.
+#[test]
+fn a_call_that_was_reserved_with_no_units_is_charged_what_it_cost() {
+    for others in [0, 1, SPANS_MAX] {
+        let mut world = World::with(rules(RULES));
+        let search = |units, id| admit("search", Target::Customer(hash("p")), Some(units), id);
+        world.run(&search(0, 1));
+        for _ in 0..others {
+            world.now = world.now.plus_ms(1);
+            world.run_unchecked(&search(0, 2));
+        }
+        for command in [settle_admission(1, Done { cost: 7 }), search(0, 3)] {
+            let reply = world.run(&command);
+            let Reply::Admission(reply) = reply else {
+                panic!("an admission was answered with {reply:?}");
+            };
+            assert_eq!(reply.remaining, Some(3), "{others}: {command:?}");
+        }
+    }
+}
