@@ -1,14 +1,19 @@
 //! The data directory: that it exists, is ours, and is closed to others.
 //!
 //! Here: creating and checking the directory and writing a small file into it so that it survives a
-//! power cut. Not here: what the files mean. Called by `serve`, `secret`,
-//! `export` and the verbs.
+//! power cut; in `data_dir/hold.rs` who may work on it. Not here: what the files mean. Called by
+//! `serve`, `secret`, `export` and the verbs.
+
+mod hold;
 
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{CWD, RenameFlags, renameat_with};
+
+pub(crate) use self::hold::{Hold, expect_plain, in_use};
 use crate::exit::{Exit, Stop};
 
 /// Name of the file that holds the node's secret.
@@ -22,6 +27,11 @@ pub(crate) const ADMIN_SOCKET: &str = "admin.sock";
 /// Name of the file that says what the last run was in the middle of.
 pub(crate) const RUN_FILE: &str = "run";
 
+/// Name of the file that keeps room for a start on a full disk.
+pub(crate) const RESERVE_FILE: &str = "reserve";
+/// Name of a log that an import makes, until it is whole.
+pub(crate) const IMPORT_DIR: &str = "log.importing";
+
 /// From here on every file and directory the process makes, also those an engine makes, is closed
 /// to the group and to others.
 pub(crate) fn close_to_others() {
@@ -31,7 +41,7 @@ pub(crate) fn close_to_others() {
 /// Makes the directory, or checks the one that is there.
 ///
 /// # Errors
-/// When it cannot be made or used, or holds something else.
+/// When it cannot be made or used, or holds something else, or something of ours is a link.
 pub(crate) fn prepare(path: &Path) -> Result<(), Stop> {
     let refuse = |what: String| {
         let message = format!("data directory {}: {what}", path.display());
@@ -57,6 +67,7 @@ pub(crate) fn prepare(path: &Path) -> Result<(), Stop> {
                     "holds no interlock data but {name}; name an empty one"
                 )));
             }
+            expect_plain(path)?;
             close(path, 0o700).map_err(|error| refuse(format!("cannot be closed: {error}")))
         }
     }
@@ -74,6 +85,8 @@ fn strange_entry(path: &Path) -> io::Result<Option<String>> {
         Ok(entry) if entry.file_name() == "lost+found" => None,
         // What a killed server that kept nothing left.
         Ok(entry) if entry.file_name() == ADMIN_SOCKET => None,
+        // What a first start, or an import, that was killed at once left.
+        Ok(entry) if entry.file_name() == RUN_FILE || entry.file_name() == IMPORT_DIR => None,
         other => Some(other),
     });
     match first {
@@ -103,6 +116,32 @@ pub(crate) fn write(path: &Path, bytes: &[u8]) -> io::Result<()> {
     file.write_all(bytes)?;
     file.sync_all()?;
     sync_dir(&parent_of(path))
+}
+
+/// Makes a file so that it survives a power cut. One that is there is left as it is; what cannot be
+/// written whole is removed again.
+pub(crate) fn write_new(path: &Path, bytes: &[u8]) -> io::Result<()> {
+    let mut options = OpenOptions::new();
+    let mut file = options
+        .write(true)
+        .create_new(true)
+        .mode(0o600)
+        .open(path)?;
+    let written = file.write_all(bytes).and_then(|()| file.sync_all());
+    let written = written.and_then(|()| sync_dir(&parent_of(path)));
+    written.inspect_err(|_| {
+        fs::remove_file(path).ok();
+    })
+}
+
+/// Gives a file or a directory a name that nothing has, so that it survives a power cut.
+pub(crate) fn rename_new(from: &Path, to: &Path) -> io::Result<()> {
+    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
+        Ok(()) => sync_dir(&parent_of(to)),
+        // Not every file system can.
+        Err(rustix::io::Errno::INVAL) => rename(from, to),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Gives a file its name so that it survives a power cut.
@@ -162,6 +201,26 @@ mod tests {
         assert!(stop.message.contains("letter.txt"));
         let stop = prepare(&root.path().join("letter.txt")).unwrap_err();
         assert!(stop.message.ends_with("is not a directory"));
+    }
+
+    #[test]
+    fn what_a_first_start_left_that_was_killed_at_once_is_ours() {
+        let root = tempfile::tempdir().unwrap();
+        fs::write(root.path().join(RUN_FILE), "").unwrap();
+        prepare(root.path()).unwrap();
+    }
+
+    #[test]
+    fn what_is_there_is_not_made_again() {
+        let root = tempfile::tempdir().unwrap();
+        let [path, other] = ["secret", "other"].map(|name| root.path().join(name));
+        write_new(&path, b"one").unwrap();
+        assert_eq!(mode(&path), 0o600);
+        assert!(write_new(&path, b"two").is_err());
+        fs::write(&other, "three").unwrap();
+        assert!(rename_new(&other, &path).is_err());
+        assert_eq!(fs::read(&path).unwrap(), b"one");
+        assert_eq!(fs::read(&other).unwrap(), b"three");
     }
 
     #[test]

@@ -68,7 +68,7 @@ Exit codes:
   22  a second signal came before the drain was over";
 
 /// Why a verb cannot go on: the code, and one line for the operator.
-#[derive(Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Stop {
     /// The code.
     pub(crate) exit: Exit,
@@ -100,6 +100,16 @@ fn remedy(exit: Exit, message: &str) -> &'static str {
     // The system's words for a full disk, which any write may meet.
     if message.contains("No space left on device") && !message.contains("make room") {
         return "; make room on the disk";
+    }
+    if message.contains("Read-only file system") {
+        return "; make it writable (mount -o remount,rw), or copy what is there to another disk and name \
+                that with --data";
+    }
+    let said = |words: &str| message.to_ascii_lowercase().contains(words);
+    let ways = ["put a copy", "another copy", "put the log back"];
+    if exit == Exit::Corrupt && !message.is_empty() && !ways.into_iter().any(said) {
+        return "; how much is lost cannot be said; put a copy of the data directory from before in its \
+                place, or `interlock import` an export into an empty one";
     }
     ""
 }
@@ -145,8 +155,14 @@ pub(crate) fn at_once(stop: &Stop) -> ! {
     std::process::exit(i32::from(stop.exit as u8))
 }
 
-/// Every code, for what is held to them.
-#[cfg(test)]
+impl Exit {
+    /// The code of a number.
+    pub(crate) fn of(number: u8) -> Option<Self> {
+        ALL.into_iter().find(|exit| *exit as u8 == number)
+    }
+}
+
+/// Every code.
 pub(crate) const ALL: [Exit; 17] = [
     Exit::Done,
     Exit::Usage,
@@ -190,6 +206,24 @@ mod tests {
         assert_eq!(told, format!("{full}; make room on the disk"));
         assert_eq!(said(Exit::Data, &told), told);
         assert_eq!(said(Exit::Data, "no rights"), "no rights");
+        let told = said(
+            Exit::Data,
+            "cannot create x: Read-only file system (os error 30)",
+        );
+        assert!(
+            told.contains("remount,rw") && told.contains("--data"),
+            "{told}"
+        );
+        let told = said(Exit::Corrupt, "a record cannot be read");
+        for way in [
+            "how much is lost cannot be said",
+            "put a copy",
+            "interlock import",
+        ] {
+            assert!(told.contains(way), "{told}");
+        }
+        assert_eq!(said(Exit::Corrupt, &told), told);
+        assert_eq!(said(Exit::Corrupt, ""), "", "it was said before");
     }
 
     #[test]

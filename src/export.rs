@@ -14,7 +14,6 @@ use std::time::Duration;
 
 use interlock_storage::Log;
 use interlock_storage::export::{self, ExportError, Exported, Head, ImportError, Survey};
-use rustix::fs::{CWD, RenameFlags, renameat_with};
 use serde::{Deserialize, Serialize};
 use tokio::sync::watch;
 use tokio::time::timeout;
@@ -155,10 +154,9 @@ pub(crate) fn to_file(
     journal_bytes_max: u64,
     progress: &mut dyn FnMut(&Exported),
 ) -> Result<Exported, Stop> {
-    let refuse = |what: String| {
-        let message = format!("{}: {what}", to.display());
-        Stop::new(Exit::Data, message)
-    };
+    let stop = |exit, what: String| Stop::new(exit, format!("{}: {what}", to.display()));
+    // The file was named by whoever asked, so what keeps it from being made is a refusal.
+    let refuse = |what: String| stop(Exit::Refused, what);
     if to.exists() {
         return Err(refuse("is there already; name another file".to_owned()));
     }
@@ -182,8 +180,8 @@ pub(crate) fn to_file(
     let named = told.map_err(exported).and_then(|told| {
         let file = out.into_inner().map_err(io::IntoInnerError::into_error);
         file.and_then(|file| file.sync_all())
-            .and_then(|()| name(&partial, to))
-            .map_err(|error| refuse(format!("cannot be written: {error}")))?;
+            .and_then(|()| data_dir::rename_new(&partial, to))
+            .map_err(|error| stop(Exit::Data, format!("cannot be written: {error}")))?;
         Ok(told)
     });
     if named.is_err() {
@@ -197,16 +195,6 @@ fn partial_of(to: &Path) -> PathBuf {
     let mut name = to.as_os_str().to_owned();
     name.push(PARTIAL);
     PathBuf::from(name)
-}
-
-/// Gives a file its name, unless another has it.
-fn name(from: &Path, to: &Path) -> io::Result<()> {
-    match renameat_with(CWD, from, CWD, to, RenameFlags::NOREPLACE) {
-        Ok(()) => data_dir::sync_dir_of(to),
-        // Not every file system can.
-        Err(rustix::io::Errno::INVAL) => data_dir::rename(from, to),
-        Err(error) => Err(error.into()),
-    }
 }
 
 /// Opens a file to import it.
@@ -272,7 +260,7 @@ pub(crate) struct State {
     /// What was written.
     pub(crate) so_far: Exported,
     /// How it ended.
-    pub(crate) ended: Option<Result<(), String>>,
+    pub(crate) ended: Option<Result<(), Stop>>,
 }
 
 impl Exports {
@@ -311,8 +299,7 @@ impl Exports {
                     told.send_modify(|state| state.so_far = *so_far);
                 };
                 let outcome = to_file(&*log, &to, at_ms, &note, most, progress);
-                let ended = outcome.map(|_| ()).map_err(|stop| stop.message);
-                told.send_modify(|state| state.ended = Some(ended));
+                told.send_modify(|state| state.ended = Some(outcome.map(|_| ())));
             })
             .map_err(|error| format!("no thread for it: {error}"))?;
         *last = Some(state);

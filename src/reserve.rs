@@ -13,8 +13,8 @@ use std::path::Path;
 
 use rustix::fs::{FallocateFlags, fallocate, statvfs};
 
-/// Name of the file.
-const RESERVE_FILE: &str = "reserve";
+use crate::data_dir::RESERVE_FILE;
+
 /// Its size, in bytes: the least that `[storage] free_bytes_min` may be.
 const RESERVE_BYTES: u64 = 16 << 20;
 

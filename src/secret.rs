@@ -208,10 +208,11 @@ fn read(path: &Path) -> io::Result<Option<Vec<u8>>> {
     }
 }
 
-fn lost(data: &Path) -> Stop {
+/// What is said of a log that is gone.
+pub(crate) fn lost(data: &Path) -> Stop {
     let message = format!(
-        "{log} holds nothing, though {secret} says that it was in use: put the log back from a \
-         backup, or name an empty data directory",
+        "{log} holds nothing, though {secret} says that it was in use: put the log back from a copy of \
+         the directory, `interlock import` an export into an empty one, or name an empty one with --data",
         log = data.join(LOG_DIR).display(),
         secret = data.join(SECRET_FILE).display(),
     );

@@ -23,7 +23,7 @@ use interlock_api::list::SuppressionList;
 use interlock_api::plane::Plane;
 use interlock_api::state::{AppState, Readiness, TestClock};
 use interlock_domain::contact::Contact;
-use interlock_storage::run_mark::{self, RunMark, RunState};
+use interlock_storage::run_mark::{self, Last, RunMark, RunState};
 use interlock_storage::{Log, MemoryLog, Recovery, SledLog, SledOptions};
 
 use self::clock::MovedClock;
@@ -32,12 +32,14 @@ use crate::admin::Admin;
 use crate::admin::plane::ConfigPlane;
 
 use crate::config::{Config, Storage};
-use crate::data_dir::{self, LOG_DIR, RUN_FILE};
+use crate::data_dir::{self, Hold, LOG_DIR, RUN_FILE, SECRET_FILE};
 use crate::exit::{Exit, Stop};
 use crate::log_stop;
 use crate::panics;
 use crate::reserve;
 use crate::running::Start;
+use crate::secret;
+use crate::verbs::import;
 
 /// The most shards that are taken unasked.
 const SHARDS_UNASKED_MAX: usize = 16;
@@ -58,6 +60,8 @@ pub(crate) struct Opened {
     pub(crate) found: bool,
     /// What opening did beside opening, in lines for the operator.
     pub(crate) notes: Vec<String>,
+    /// The data directory, taken for this process.
+    _hold: Option<Hold>,
 }
 
 impl std::fmt::Debug for Opened {
@@ -82,15 +86,20 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
             mark: None,
             found: false,
             notes: vec!["engine memory: everything is forgotten at the end".to_owned()],
+            _hold: None,
         });
     }
     let data = Path::new(&settings.data_dir);
     data_dir::prepare(data)?;
-    let given_up = reserve::give_up(data);
+    let hold = Hold::take(data)?;
     let dir = data.join(LOG_DIR);
     let found = dir.exists();
     let run = data.join(RUN_FILE);
     let last_run = run_mark::look(&run).map_err(log_stop::read)?;
+    if !dir.join("db").exists() {
+        expect_first(data, last_run)?;
+    }
+    let given_up = reserve::give_up(data);
     if !found {
         // Before the log: one without a mark beside it is refused, and gets none by being refused.
         RunMark::open(&run).map_err(log_stop::read)?;
@@ -114,7 +123,20 @@ pub(crate) fn open_log(settings: &Storage, accept_truncation: bool) -> Result<Op
         mark: Some(mark),
         found,
         notes,
+        _hold: Some(hold),
     })
+}
+
+/// Refuses, before anything is made, to take a directory that lost its log for a new one.
+fn expect_first(data: &Path, last_run: Last) -> Result<(), Stop> {
+    if let Some(cut_off) = import::left(data) {
+        return Err(cut_off);
+    }
+    let appended = last_run.state().map_or(0, |state| state.appended);
+    if appended > 0 || data.join(SECRET_FILE).exists() {
+        return Err(secret::lost(data));
+    }
+    Ok(())
 }
 
 /// What opening did, in lines for the operator.
@@ -133,6 +155,17 @@ fn notes(recovery: &Recovery, ordered: bool) -> Vec<String> {
     for lacks in &recovery.lacks {
         notes.push(format!(
             "log: it is taken as it is, as --accept-truncation asked: {lacks}"
+        ));
+    }
+    for day in &recovery.days {
+        notes.push(format!(
+            "history: {day}; reports go on without what it lacks, as --accept-truncation asked"
+        ));
+    }
+    for path in &recovery.days_aside {
+        let path = path.display();
+        notes.push(format!(
+            "history: the folder of a day was put aside, to {path}"
         ));
     }
     if recovery.segments_cleared > 0 {

@@ -176,7 +176,8 @@ impl<M: Machine> Rebuilder<M> {
             (Change::Event | Change::Created | Change::Purged, _) => {
                 Err(LogError::Corrupt(format!(
                     "the journal jumps from version {current} to {version} of an entity in {id}: \
-                 put a copy of the data directory from before in its place"
+                 how much is lost cannot be said; put a copy of the data directory from before in its \
+                 place, or `interlock import` an export into an empty one"
                 )))
             }
         }
@@ -185,6 +186,7 @@ impl<M: Machine> Rebuilder<M> {
 
 fn damaged(partition: PartitionId, what: &str) -> LogError {
     LogError::Corrupt(format!(
-        "the snapshot of {partition} cannot be read: {what}"
+        "the snapshot of {partition} cannot be read: {what}; put a copy of the data directory from \
+         before in its place, or `interlock import` an export into an empty one"
     ))
 }

@@ -122,6 +122,12 @@ pub(crate) fn run(plan: &Plan<'_>) -> Result<Run, String> {
     for tally in &tallies? {
         total.add(tally)?;
     }
+    if total.was_unheard() {
+        let cause = total.quoted.first().map_or("no connection", String::as_str);
+        return Err(format!(
+            "{cause} Nothing was answered, so nothing could be measured"
+        ));
+    }
     total.unsent(&arrivals.unsent());
     // To the end, or to that of the last connection when all of them ended sooner.
     let ended = live

@@ -127,6 +127,11 @@ impl Tally {
         }
     }
 
+    /// Whether every connection broke before anything was answered, right or wrong.
+    pub(crate) fn was_unheard(&self) -> bool {
+        self.broken > 0 && self.requests + self.wrong == 0 && self.statuses.is_empty()
+    }
+
     /// Keeps the first few faults in words.
     pub(crate) fn quote(&mut self, fault: String) {
         if self.quoted.len() < QUOTED_MAX && !self.quoted.contains(&fault) {

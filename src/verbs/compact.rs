@@ -16,7 +16,7 @@ use super::place::{self, Place};
 use super::print;
 use crate::admin::protocol::Answer;
 use crate::console::{complain, say};
-use crate::data_dir::{self, LOG_DIR};
+use crate::data_dir::{self, Hold, LOG_DIR};
 use crate::exit::{Exit, Stop};
 use crate::export::{Note, imported, reader, survey, to_file};
 use crate::log_stop;
@@ -49,12 +49,11 @@ impl Args {
         let data = self.place.data()?;
         let dir = place::log(&data)?;
         data_dir::close_to_others();
-        let opened = place::open(&data, &dir);
-        // Open, and so locked, until the new log is in its place.
-        let old = opened.map_err(|error| match error {
-            LogError::Locked(what) => {
-                Stop::new(Exit::Locked, format!("{what}; stop the server first"))
-            }
+        let busy = |what: &str| Stop::new(Exit::Locked, format!("{what}; stop the server first"));
+        // Until the new log is in its place.
+        let hold = Hold::try_take(&data)?.ok_or_else(|| busy(&data_dir::in_use(&data)))?;
+        let old = place::open(&data, &dir).map_err(|error| match error {
+            LogError::Locked(what) => busy(&what),
             LogError::Corrupt(_) | LogError::Format(_) | LogError::Io(_) => log_stop::read(error),
         })?;
         let bytes_before = SledLog::bytes_of(&dir).map_err(log_stop::read)?;
@@ -62,6 +61,7 @@ impl Args {
         let written = anew(&data, &old).and_then(|()| exchange(&data));
         drop(old);
         clear(&data);
+        drop(hold);
         place::tell_of_owner(&data, &data);
         written?;
         let compacted = Compacted {
@@ -86,7 +86,14 @@ fn anew(data: &Path, old: &SledLog) -> Result<(), Stop> {
     let at_ms = NodeClock::system().now().0;
     let note = Note::default().to_bytes();
     complain("reading the log");
-    to_file(old, &file, at_ms, &note, u64::MAX, &mut |_| ())?;
+    let written = to_file(old, &file, at_ms, &note, u64::MAX, &mut |_| ());
+    // The file is ours, and nobody named it.
+    written.map_err(|stop| {
+        if stop.exit == Exit::Refused {
+            return Stop::new(Exit::Data, stop.message);
+        }
+        stop
+    })?;
     complain("judging what was read");
     let found = survey(&file)?;
     complain("writing it anew");

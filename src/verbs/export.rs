@@ -19,6 +19,7 @@ use super::table::table;
 use crate::admin::Admin;
 use crate::admin::protocol::{Answer, Answered, No};
 use crate::console::{complain, say};
+use crate::data_dir::Hold;
 use crate::exit::{Exit, Stop};
 use crate::export::{Note, State, survey, to_file};
 use crate::log_stop;
@@ -69,6 +70,8 @@ struct Told {
     bytes: u64,
     ended: bool,
     failed: Option<String>,
+    /// The code that it ends with then.
+    exit: Option<u8>,
 }
 
 /// What a file holds.
@@ -80,7 +83,7 @@ pub(super) struct Holds {
     secret_sealed: bool,
     bytes: u64,
     history_days: u64,
-    history_receipts: u64,
+    history_rows: u64,
     snapshots: u64,
     meta_values: u64,
     appends: u64,
@@ -94,7 +97,7 @@ impl Holds {
             secret_sealed: note.secret.is_some(),
             bytes: all.bytes,
             history_days: all.history_days,
-            history_receipts: all.history_rows,
+            history_rows: all.history_rows,
             snapshots: all.snapshots,
             meta_values: all.meta,
             appends: all.appends,
@@ -109,7 +112,10 @@ impl Holds {
             ("appends after them", self.appends.to_string()),
             ("spaces, keys and so on", self.meta_values.to_string()),
             ("days of history", self.history_days.to_string()),
-            ("receipts in history", self.history_receipts.to_string()),
+            (
+                "rows of history, of many receipts",
+                self.history_rows.to_string(),
+            ),
         ];
         let rows: Vec<Vec<String>> = rows
             .map(|(name, value)| vec![name.to_owned(), value])
@@ -134,17 +140,20 @@ impl Args {
             Some(key) => Note::sealing(&data, key)?,
             None => Note::default(),
         };
-        match place::open(&data, &dir) {
-            Ok(log) => {
+        let hold = Hold::try_take(&data)?;
+        let opened = hold.as_ref().map(|_| place::open(&data, &dir));
+        match opened {
+            Some(Ok(log)) => {
                 let written = of_log(&log, &to, &note);
                 drop(log);
                 // Opening makes files, also when nothing came of it.
                 place::tell_of_owner(&data, &data);
                 written?;
             }
-            Err(LogError::Locked(_)) => self.by_server(&to, &note)?,
-            Err(error) => return Err(log_stop::read(error)),
+            None | Some(Err(LogError::Locked(_))) => self.by_server(&to, &note)?,
+            Some(Err(error)) => return Err(log_stop::read(error)),
         }
+        drop(hold);
         // What was written is not what can be read until it was read.
         let found = survey(&to)?;
         let holds = Holds::new(&to, found.at_ms, &note, &found.holds);
@@ -171,7 +180,8 @@ impl Args {
             let answer = self.place.ask(PROGRESS, &())?;
             let told: Told = print::done(&answer)?;
             if let Some(what) = told.failed {
-                return Err(Stop::new(Exit::Refused, what));
+                let exit = told.exit.and_then(Exit::of).unwrap_or(Exit::Refused);
+                return Err(Stop::new(exit, what));
             }
             if told.ended {
                 return Ok(());
@@ -210,9 +220,12 @@ pub(super) async fn progress(admin: &Admin) -> Answered {
     let Some(State { so_far, ended }) = admin.exports().state(PATIENCE).await else {
         return Err(No::Refused("no export was begun".to_owned()));
     };
+    let is_over = ended.is_some();
+    let failed = ended.and_then(Result::err);
     Ok(Answer::one(&Told {
         bytes: so_far.bytes,
-        ended: ended.is_some(),
-        failed: ended.and_then(Result::err),
+        ended: is_over,
+        exit: failed.as_ref().map(|stop| stop.exit as u8),
+        failed: failed.map(|stop| stop.message),
     }))
 }

@@ -15,7 +15,7 @@ use crate::admin::client;
 use crate::admin::protocol::Answer;
 use crate::config::Config;
 use crate::console::complain;
-use crate::data_dir::{LOG_DIR, RUN_FILE};
+use crate::data_dir::{self, LOG_DIR, RUN_FILE};
 use crate::exit::{Exit, Stop};
 use crate::panics;
 
@@ -68,8 +68,9 @@ impl Place {
 /// The log in a data directory.
 ///
 /// # Errors
-/// When it holds none.
+/// When it holds none, or something in its place.
 pub(crate) fn log(data: &Path) -> Result<PathBuf, Stop> {
+    data_dir::expect_plain(data)?;
     let log = data.join(LOG_DIR);
     if log.join("db").exists() {
         return Ok(log);
@@ -125,7 +126,7 @@ pub(crate) fn open(data: &Path, dir: &Path) -> Result<SledLog, LogError> {
 }
 
 /// A word as a shell takes it.
-fn quoted(word: &str) -> String {
+pub(super) fn quoted(word: &str) -> String {
     let plain = |one: char| one.is_ascii_alphanumeric() || "/._-+=:@%,".contains(one);
     if !word.is_empty() && word.chars().all(plain) {
         return word.to_owned();

@@ -26,7 +26,7 @@ use super::print;
 use super::table::table;
 use crate::admin::protocol::Answer;
 use crate::console::{complain, say};
-use crate::data_dir::{LOG_DIR, RUN_FILE};
+use crate::data_dir::{Hold, LOG_DIR, RUN_FILE};
 use crate::exit::{Exit, Stop};
 use crate::registry::Registry;
 use crate::secret::{self, random_bytes};
@@ -69,6 +69,8 @@ struct Found {
     faults: Vec<String>,
     /// What a start would mend, in words.
     mended_by_a_start: Vec<String>,
+    /// How many of the faults concern days of history alone.
+    faults_of_history: usize,
 }
 
 /// Entities of a kind.
@@ -86,11 +88,13 @@ impl Args {
     pub(crate) fn run(&self) -> Result<(), Stop> {
         let data = self.place.data()?;
         let log = place::log(&data)?;
+        let hold = Hold::take(&data)?;
         let bytes = SledLog::bytes_of(&log).map_err(log_stop::read)?;
         let scratch = Scratch::make(self.scratch.as_deref(), bytes)?;
         let shown = |error: LogError| scratch.at_home(log_stop::read(error), &log);
         let copy = scratch.path.join(LOG_DIR);
         SledLog::copy(&log, &copy).map_err(shown)?;
+        drop(hold);
         let mut found = look(&data, &scratch, bytes).map_err(|stop| scratch.at_home(stop, &log))?;
         for fault in &mut found.faults {
             *fault = scratch.named_at_home(fault, &log);
@@ -103,13 +107,21 @@ impl Args {
         if found.faults.is_empty() {
             return Ok(());
         }
-        let message = format!(
-            "the log in {} is not whole: {}. Put a copy of the data directory from before in its \
-             place, or import an export; `interlock serve --accept-truncation` goes on with what is \
-             there",
-            log.join("db").display(),
-            found.faults.join("; ")
-        );
+        let faults = found.faults.join("; ");
+        let message = if found.faults.len() == found.faults_of_history {
+            format!(
+                "{faults}. Only reports of that day and `explain` need it, and no decision does: put a \
+                 copy of its folder from before in its place; `interlock serve --accept-truncation` goes \
+                 on without what it lacks"
+            )
+        } else {
+            format!(
+                "the log in {} is not whole: {faults}. Put a copy of the data directory from before in \
+                 its place, or `interlock import` an export into an empty one; `interlock serve \
+                 --accept-truncation` goes on with what is there",
+                log.join("db").display()
+            )
+        };
         if self.place.json {
             // The document above has it already.
             complain(&message);
@@ -131,8 +143,9 @@ fn look(data: &Path, scratch: &Scratch, bytes: u64) -> Result<Found, Stop> {
     };
     let opened = panics::unsaid(|| SledLog::open(&dir, &options));
     let sled = opened.map_err(log_stop::read)?;
-    let (mut faults, mended) = (faults(&sled), mended(&sled));
-    faults.extend(sled.lacking_days().map_err(log_stop::read)?);
+    // Every day was read, as the options ask.
+    let (faults, mended) = (faults(&sled), mended(&sled));
+    let faults_of_history = sled.recovery().days.len();
     let log: Arc<dyn Log> = Arc::new(sled);
     let secret = secret::look(data, &*log)?;
     let registry = Registry::open(Arc::clone(&log), &secret, NodeClock::system())?;
@@ -170,6 +183,7 @@ fn look(data: &Path, scratch: &Scratch, bytes: u64) -> Result<Found, Stop> {
         log_bytes: bytes,
         faults,
         mended_by_a_start: mended,
+        faults_of_history,
     })
 }
 
@@ -196,9 +210,11 @@ fn faults(log: &SledLog) -> Vec<String> {
     let mut faults = recovery.lacks.clone();
     if let Some((first, last, why)) = &recovery.given_up {
         faults.push(format!(
-            "its commits {first} to {last} are damaged or missing: of {first}, {why}"
+            "its commits {first} to {last} are damaged or missing, each with one answer or hundreds: of \
+             {first}, {why}"
         ));
     }
+    faults.extend(recovery.days.iter().cloned());
     faults
 }
 
@@ -244,6 +260,7 @@ fn words(data: &Path, found: &Found) -> String {
     fact("snapshots", found.snapshots);
     fact("commits in the journal", found.commits);
     fact("bytes in them", found.commit_bytes);
+    fact("appends in them", found.appends);
     fact("records in them", found.records);
     fact("receipts in them", found.notes);
     fact("days of history", found.history_days);

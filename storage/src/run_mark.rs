@@ -107,23 +107,26 @@ impl RunMark {
         Ok((Self { file, written }, last))
     }
 
-    /// Makes the mark of a log that nobody answered from, durably, in the place of any other.
+    /// Makes the mark of a log that nobody answered from, durably. One that is there is left as it is.
     ///
     /// # Errors
-    /// When the file cannot be made.
+    /// When one is there, or it cannot be made; nothing is left of it then.
     pub fn make(path: &Path) -> Result<Self, LogError> {
-        let make = || {
-            let mut options = OpenOptions::new();
-            let options = options.write(true).create(true).truncate(true).mode(0o600);
-            let file = options.open(path)?;
+        let mut options = OpenOptions::new();
+        let options = options.write(true).create_new(true).mode(0o600);
+        let file = options.open(path).map_err(|error| refused(path, &error))?;
+        let write = || {
             file.write_all_at(&render(RunState::default()), 0)?;
             file.sync_all()?;
             if let Some(dir) = path.parent() {
                 File::open(dir)?.sync_all()?;
             }
-            Ok(file)
+            Ok(())
         };
-        let file = make().map_err(|error| refused(path, &error))?;
+        write().map_err(|error| {
+            std::fs::remove_file(path).ok();
+            refused(path, &error)
+        })?;
         let written = None;
         Ok(Self { file, written })
     }
@@ -232,6 +235,20 @@ mod tests {
         drop(mark);
         let (_, last) = RunMark::open(&path).expect("opens");
         assert_eq!(last, Last::Known(shorter));
+    }
+
+    #[test]
+    fn a_mark_that_is_there_is_not_made_again() {
+        let dir = tempfile::tempdir().expect("a directory");
+        let path = dir.path().join("run");
+        let (mut mark, _) = RunMark::open(&path).expect("opens");
+        let state = RunState {
+            appended: 7,
+            ..RunState::default()
+        };
+        mark.note(state);
+        RunMark::make(&path).expect_err("it is there");
+        assert_eq!(look(&path).expect("reads"), Last::Known(state));
     }
 
     #[test]

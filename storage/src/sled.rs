@@ -32,6 +32,7 @@ mod store;
 pub mod testing;
 #[cfg(test)]
 mod tests;
+mod told;
 mod values;
 mod worker;
 
@@ -50,6 +51,7 @@ pub use self::recover::Recovery;
 use self::stages::Stages;
 pub use self::store::SyncObserver;
 use self::store::{Store, StoreOptions};
+use self::told::Whose;
 use crate::book::Book;
 use crate::log::{Commit, Group, HistoryDay, LogError, Positions, Sequence};
 use crate::pin::Pin;
@@ -141,16 +143,25 @@ impl SledLog {
         Ok(log)
     }
 
-    /// Refuses days of history that end too early, or gives up their marks.
+    /// Refuses days of history that lack something. Where the operator accepts it, their marks are given
+    /// up, and the folder of one that cannot be read is put aside: every day is read for that, so that
+    /// the next start, and the writing of history, find no other.
     fn look_at_days(&mut self, accept_truncation: bool) -> Result<(), LogError> {
         let marks = self.history.marks().clone();
-        let lacking = day_mark::lacking(&self.history, &marks, Look::Quick)?;
-        for (day, why) in lacking {
+        let look = match accept_truncation {
+            true => Look::Thorough,
+            false => Look::Quick,
+        };
+        for lacking in day_mark::lacking(&self.history, &marks, look)? {
             if !accept_truncation {
-                return Err(recover::refusal(&self.store, &why));
+                return Err(lacking.refusal);
             }
-            self.mark_day(Batch::default(), day, None)?;
-            self.recovery.lacks.push(why);
+            if !lacking.readable {
+                let aside = self.history.put_aside(lacking.day)?;
+                self.recovery.days_aside.extend(aside);
+            }
+            self.mark_day(Batch::default(), lacking.day, None)?;
+            self.recovery.days.push(lacking.why);
         }
         Ok(())
     }
@@ -158,11 +169,11 @@ impl SledLog {
     /// The days of history that have less than was written to them, each in a sentence. Reads all.
     ///
     /// # Errors
-    /// When a day cannot be read.
+    /// When the operating system refuses.
     pub fn lacking_days(&self) -> Result<Vec<String>, LogError> {
         let marks = self.history.marks().clone();
         let lacking = day_mark::lacking(&self.history, &marks, Look::Thorough)?;
-        Ok(lacking.into_iter().map(|(_, why)| why).collect())
+        Ok(lacking.into_iter().map(|lacking| lacking.why).collect())
     }
 
     /// Writes a batch and the mark of a day with it, or takes the mark away.
@@ -189,6 +200,7 @@ impl SledLog {
             observer: options.observer.clone(),
             wait_max: options.wait_max.unwrap_or(WAIT_MAX),
             unordered: options.unordered,
+            whose: Whose::Log,
         }
     }
 

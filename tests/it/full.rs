@@ -138,6 +138,10 @@ fn expect_nothing_recorded(disk: &Disk, server: &Server, effect: &Value) {
     names_the_disk(opt_out(server, 3));
     names_the_disk(settle(server, effect, "done-two"));
     names_the_disk(propose(server));
+    names_the_disk(reserve(server, "never"));
+    let batch = json!({"checks": [check(0, "service"), check(1, "service")]});
+    let answer = server.post(BATCH, AGENT, &batch);
+    names_the_disk((answer.status, answer.json()));
     let answer = server.post(CHECK, AGENT, &check(0, "service"));
     names_the_disk((answer.status, answer.json()));
     let words = format!("keys create --space {SPACE} --source console");

@@ -40,6 +40,7 @@ mod shutdown;
 mod signing;
 mod sync_proof;
 mod tls;
+mod together;
 mod unheard;
 mod unread;
 mod vault;

@@ -69,6 +69,7 @@ fn expect_place_and_remedy(told: &str) {
     for part in [
         "data/log/db",
         "Put a copy of the data directory",
+        "interlock import",
         "--accept-truncation",
     ] {
         assert!(told.contains(part), "{part}: {told}");
@@ -98,7 +99,7 @@ fn a_log_that_ends_too_early_is_refused_also_when_its_mark_is_damaged() {
         expect_place_and_remedy(compact.line(6));
         let server = setup.clone().argument("--accept-truncation").start();
         let said = server.line("log: it is taken as it is");
-        assert!(said.contains("writes"), "{said}");
+        assert!(said.contains("appends"), "{said}");
         ask(&server, 7);
         assert_eq!(server.terminate().code, Some(0));
         setup.start();
@@ -129,13 +130,14 @@ fn history_that_ends_too_early_is_refused() {
     assert_eq!(server.terminate().code, Some(0));
     let day = "log/history/2026-01-05";
     let wanted = verb(&whole, &["verify"]).done();
-    for how in 0..3 {
+    for how in 0..4 {
         let setup = Setup::new().seed(SEED).test_clock(NOW);
         copy(&whole.data().path(), &setup.data().path());
         let path = setup.data().path().join(day);
         match how {
             0 => cut(&path.join("db")),
             1 => fs::write(path.join("db"), b"").expect("a day"),
+            2 => fs::write(path.join("db"), [0xa5; 90_000]).expect("a day"),
             _ => fs::remove_dir_all(&path).expect("a day"),
         }
         let look = verb(&setup, &["verify"]);
@@ -147,7 +149,17 @@ fn history_that_ends_too_early_is_refused() {
         assert!(look.code == Some(6) && fault.contains(&place), "{look:?}");
         let ended = setup.start_refused();
         assert_eq!(ended.code, Some(6), "{how}: {ended:?}");
-        assert!(ended.refusal().contains(day), "{ended:?}");
+        for part in [day, "only reports of that day", "--accept-truncation"] {
+            assert!(ended.refusal().contains(part), "{ended:?}");
+        }
+        // It is given up, once, and nothing else is.
+        let server = setup.clone().argument("--accept-truncation").start();
+        assert!(server.line("history: ").contains(day));
+        let again = ask(&server, 5);
+        assert_eq!(again["results"][0]["reasons"], json!(["effect_in_flight"]));
+        assert_eq!(server.terminate().code, Some(0));
+        verb(&setup, &["verify"]).done();
+        setup.start();
     }
     assert_eq!(verb(&whole, &["verify"]).done(), wanted);
 }

@@ -264,7 +264,7 @@ pub(super) fn read<M: Machine>(
 fn damaged() -> LogError {
     LogError::Corrupt(
         "a row of history cannot be read: put a copy of the day's folder from before in its place, \
-         or remove the folder to give up that day"
+         or move the folder away and start once with `--accept-truncation` to give up that day"
             .to_owned(),
     )
 }

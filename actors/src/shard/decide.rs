@@ -119,7 +119,9 @@ impl<M: Machine> Shard<M> {
                 now,
                 ids,
                 policy,
-                full: bench.full,
+                // Where no record can be written, that is what is said: whoever is told that only what
+                // is new is refused would settle in vain.
+                full: bench.full && !pressure.room.is_out(),
                 part_full: bench.part_full,
                 clock_suspect,
             };

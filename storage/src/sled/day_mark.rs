@@ -15,6 +15,7 @@ use super::history::History;
 use super::keys;
 use super::record::Reader;
 use super::store::Store;
+use super::told::Whose;
 use super::values;
 use crate::log::{HistoryDay, LogError};
 
@@ -60,26 +61,59 @@ pub(super) enum Look {
     Thorough,
 }
 
-/// The days that lack something, each with a sentence.
+/// A day that lacks something.
+#[derive(Debug)]
+pub(super) struct Lacking {
+    /// Which.
+    pub(super) day: HistoryDay,
+    /// What it lacks, in a sentence that names its folder.
+    pub(super) why: String,
+    /// What a start says that refuses it.
+    pub(super) refusal: LogError,
+    /// Whether what is left of it can be read.
+    pub(super) readable: bool,
+}
+
+/// The days that lack something.
 pub(super) fn lacking(
     history: &History,
     marks: &DayMarks,
     look: Look,
-) -> Result<Vec<(HistoryDay, String)>, LogError> {
+) -> Result<Vec<Lacking>, LogError> {
     let newest = marks.keys().next_back().copied();
     let mut lacking = Vec::new();
     for (&day, mark) in marks {
         let path = history.path_of(day);
-        let why = if !path.join("db").exists() {
-            Some("it is missing".to_owned())
+        let found = if !path.join("db").exists() {
+            Some(told(day, &path, "it is missing", false))
         } else if look == Look::Thorough || Some(day) == newest {
-            short(history, day, mark, look)?
+            match short(history, day, mark, look) {
+                Ok(why) => why.map(|why| told(day, &path, &why, true)),
+                Err(refusal @ LogError::Corrupt(_)) => Some(Lacking {
+                    refusal,
+                    ..told(day, &path, "it cannot be read", false)
+                }),
+                Err(error) => return Err(error),
+            }
         } else {
             None
         };
-        lacking.extend(why.map(|why| (day, sentence(&path, &why))));
+        lacking.extend(found);
     }
     Ok(lacking)
+}
+
+fn told(day: HistoryDay, path: &Path, why: &str, readable: bool) -> Lacking {
+    let why = format!(
+        "the day of history in {} is not whole: {why}",
+        path.display()
+    );
+    Lacking {
+        day,
+        refusal: Whose::Day.damaged(&why),
+        why,
+        readable,
+    }
 }
 
 fn short(
@@ -96,8 +130,4 @@ fn short(
     let rows = history.count(day)?;
     let why = format!("it has {rows} of {} rows that were written", mark.rows);
     Ok((rows < mark.rows).then_some(why))
-}
-
-fn sentence(path: &Path, why: &str) -> String {
-    format!("of the day of history in {}, {why}", path.display())
 }

@@ -114,9 +114,8 @@ impl Log for SledLog {
         for index in 0..info.slices {
             let name = keys::slice(info.partition, info.snapshot, index);
             let Some(slice) = values::read(&self.store, &name)? else {
-                return Err(LogError::Corrupt(format!(
-                    "snapshot {} of {} in {} has no slice {index}; put a copy of the data \
-                     directory from before in its place",
+                return Err(self.store.whose().damaged(&format!(
+                    "snapshot {} of {} in {} has no slice {index}",
                     info.snapshot,
                     info.partition,
                     self.store.dir().join("db").display()

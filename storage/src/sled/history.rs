@@ -17,6 +17,7 @@ use super::day_mark::{DayMark, DayMarks};
 use super::files;
 use super::keys;
 use super::store::{Store, StoreOptions};
+use super::told::Whose;
 use super::values;
 use crate::log::{HistoryDay, HistorySize, LogError, Row};
 
@@ -28,6 +29,10 @@ const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 const PAGE: usize = 128;
 /// Name of a day's directory while it is being removed.
 const PURGING: &str = "purging.";
+/// Name of a day's directory that cannot be read, after a number.
+const ASIDE: &str = "aside.";
+/// How many there may be of one day.
+const ASIDE_MAX: u32 = 1_000;
 
 /// See the module.
 #[derive(Debug)]
@@ -54,6 +59,7 @@ impl History {
             dir,
             options: StoreOptions {
                 cache_bytes: CACHE_BYTES,
+                whose: Whose::Day,
                 ..options.clone()
             },
             days: Mutex::new(VecDeque::with_capacity(OPEN_MAX)),
@@ -183,6 +189,28 @@ impl History {
             remove_dir(&path)?;
         }
         Ok(gone)
+    }
+
+    /// Closes a day and gives its folder another name, durably; answers it, or `None` when there is none.
+    /// Nothing of it is removed, also not by a purge.
+    pub(super) fn put_aside(&self, day: HistoryDay) -> Result<Option<PathBuf>, LogError> {
+        let mut days = self.days.lock().unwrap_or_else(PoisonError::into_inner);
+        days.retain(|(open, _)| *open != day);
+        let from = self.path_of(day);
+        if !from.exists() {
+            return Ok(None);
+        }
+        let name = name_of(day);
+        let free = (0..ASIDE_MAX)
+            .map(|number| self.dir.join(format!("{ASIDE}{number}.{name}")))
+            .find(|path| !path.exists());
+        let Some(to) = free else {
+            let why = format!("{} holds too many days put aside", self.dir.display());
+            return Err(LogError::Io(why));
+        };
+        fs::rename(&from, &to).map_err(|error| files::io_error("put aside", &from, &error))?;
+        files::sync_dir(&self.dir)?;
+        Ok(Some(to))
     }
 
     /// Counts the days and the bytes of their files.

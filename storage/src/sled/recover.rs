@@ -34,9 +34,12 @@ pub struct Recovery {
     /// The first and last commit that were given up because the operator accepted it, and what was
     /// wrong with the first.
     pub given_up: Option<(u64, u64, String)>,
-    /// What the log lacks of what was acknowledged, where the operator accepted it: of itself, and of
-    /// its days of history.
+    /// What the log lacks of what was acknowledged, where the operator accepted it.
     pub lacks: Vec<String>,
+    /// The days of history that lack something, each in a sentence, where the operator accepted it.
+    pub days: Vec<String>,
+    /// Where the folders of those that cannot be read are now.
+    pub days_aside: Vec<PathBuf>,
     /// Half-written snapshot files of sled that were moved aside.
     pub moved_aside: Vec<PathBuf>,
     /// Parts of sled's own log that a power cut left beyond its end, and that were cleared.
@@ -198,12 +201,13 @@ impl Scan<'_> {
         let appended: u64 = lasts.values().sum();
         match acknowledged {
             Acknowledged::AtLeast(least) if appended < *least => Some(format!(
-                "it has lost {} of {least} writes that were acknowledged, the last ones or those \
-                 from a damaged place on",
+                "it has lost {} of {least} appends that were acknowledged, the last ones or those from a \
+                 damaged place on (an append is what a group of entities recorded in one commit: one \
+                 answer, or hundreds)",
                 least - appended
             )),
             Acknowledged::Untold(why) if appended > 0 => Some(format!(
-                "nothing tells whether its {appended} writes are all that were acknowledged, \
+                "nothing tells whether its {appended} appends are all that were acknowledged, \
                  because {why}"
             )),
             Acknowledged::AtLeast(_) | Acknowledged::Untold(_) => None,
@@ -217,11 +221,11 @@ impl Scan<'_> {
 }
 
 /// What the operator reads of a log that lacks something.
-pub(super) fn refusal(store: &Store, lacks: &str) -> LogError {
+fn refusal(store: &Store, lacks: &str) -> LogError {
     LogError::Corrupt(format!(
         "the log in {} is not whole: {lacks}. Put a copy of the data directory from before in its \
-         place, or start with `--accept-truncation` to go on with what it has; `interlock verify` \
-         says what that is",
+         place, `interlock import` an export into an empty one, or start with `--accept-truncation` to \
+         go on with what it has; `interlock verify` says what that is",
         store.dir().join("db").display()
     ))
 }
@@ -259,10 +263,12 @@ fn repair(
     } else {
         return Err(LogError::Corrupt(format!(
             "journal commit {number} in {} is damaged ({why}), and it is not merely a torn end: \
-             numbers up to {end} were used. Put a copy of the data directory from before in its \
-             place, or start with `--accept-truncation` to give up commit {number} and everything \
-             after it",
-            store.dir().join("db").display()
+             numbers up to {end} were used, so {} commits are lost or follow it, each with one answer or \
+             hundreds. Put a copy of the data directory from before in its place, `interlock import` an \
+             export into an empty one, or start with `--accept-truncation` to give up commit {number} \
+             and everything after it",
+            store.dir().join("db").display(),
+            end - number + 1
         )));
     }
     // The gap comes first: what it covers is removed by the next start, should this one not get

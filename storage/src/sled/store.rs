@@ -24,6 +24,7 @@ use sled::{Batch, Db, IVec};
 use super::files::{io_error, mark_opening, move_aside, prepare, settle, unmark_opening};
 use super::heal::{self, Finding};
 use super::lock::Lock;
+use super::told::Whose;
 use super::worker::Worker;
 use crate::log::LogError;
 
@@ -52,6 +53,8 @@ pub(super) struct StoreOptions {
     pub(super) wait_max: Duration,
     /// See [`super::SledOptions::unordered`].
     pub(super) unordered: bool,
+    /// What it holds.
+    pub(super) whose: Whose,
 }
 
 /// What opening had to put right.
@@ -80,6 +83,7 @@ pub(super) struct Store {
     worker: Mutex<Worker>,
     dir: PathBuf,
     lock: File,
+    whose: Whose,
     wait_max: Duration,
     /// Set by the first failed write or sync, for good.
     failed: AtomicBool,
@@ -118,12 +122,14 @@ impl Store {
             let found = heal::heal(dir, interrupted);
             match found.map_err(|error| io_error("check", &path, &error))? {
                 Finding::Healed(segments) => segments,
-                Finding::Lost => return Err(broken(dir, "a part of its log is gone")),
+                Finding::Lost => {
+                    return Err(broken(options.whose, dir, "a part of its log is gone"));
+                }
             }
         };
         let writes_are_ordered = order_writes(&file, options.unordered);
         let mut aside = Vec::new();
-        let db = match open_sled(dir, options.cache_bytes) {
+        let db = match open_sled(dir, options) {
             Ok(db) => db,
             Err(error @ (LogError::Locked(_) | LogError::Format(_))) => return Err(error),
             Err(error @ (LogError::Corrupt(_) | LogError::Io(_))) => {
@@ -133,7 +139,7 @@ impl Store {
                 }
                 // The first attempt may hold the lock for a moment longer.
                 drop(Lock::take(&file));
-                open_sled(dir, options.cache_bytes)?
+                open_sled(dir, options)?
             }
         };
         // The lock is looked at once more after the database is closed.
@@ -148,11 +154,8 @@ impl Store {
             observer: options.observer.clone(),
         };
         core.check_handle()?;
-        core.check_blobs().map_err(|why| {
-            LogError::Corrupt(format!(
-                "{why}; put a copy of the data directory from before in its place"
-            ))
-        })?;
+        core.check_blobs()
+            .map_err(|why| options.whose.damaged(&why))?;
         settle(dir)?;
         unmark_opening(dir)?;
         let worker = Worker::start().map_err(|error| io_error("write to", dir, &error))?;
@@ -161,6 +164,7 @@ impl Store {
             worker: Mutex::new(worker),
             dir: dir.to_owned(),
             lock,
+            whose: options.whose,
             wait_max: options.wait_max,
             failed: AtomicBool::new(false),
         };
@@ -184,6 +188,11 @@ impl Store {
 
     pub(super) fn dir(&self) -> &Path {
         &self.dir
+    }
+
+    /// What it holds.
+    pub(super) const fn whose(&self) -> Whose {
+        self.whose
     }
 
     /// Has a write or sync failed on this handle?
@@ -257,8 +266,8 @@ impl Store {
     fn read<T>(&self, step: impl FnOnce() -> sled::Result<T>) -> Result<T, LogError> {
         match catch_unwind(AssertUnwindSafe(step)) {
             Ok(Ok(value)) => Ok(value),
-            Ok(Err(error)) => Err(sled_error(&self.dir, &error)),
-            Err(panic) => Err(broken(&self.dir, &text_of(&*panic))),
+            Ok(Err(error)) => Err(sled_error(self.whose, &self.dir, &error)),
+            Err(panic) => Err(broken(self.whose, &self.dir, &text_of(&*panic))),
         }
     }
 }
@@ -275,8 +284,8 @@ impl Core {
         if (ours.dev(), ours.ino()) == (theirs.dev(), theirs.ino()) {
             return Ok(());
         }
-        Err(LogError::Io(format!(
-            "{} was replaced while it was being opened",
+        Err(LogError::Locked(format!(
+            "{} was replaced while it was being opened: the data directory is in use by another process",
             path.display()
         )))
     }
@@ -346,35 +355,35 @@ fn order_writes(file: &File, unordered: bool) -> bool {
     ioctl_setflags(file, flags | IFlags::SYNC).is_ok()
 }
 
-fn open_sled(dir: &Path, cache_bytes: u64) -> Result<Db, LogError> {
+fn open_sled(dir: &Path, options: &StoreOptions) -> Result<Db, LogError> {
     let config = sled::Config::new()
         .path(dir)
-        .cache_capacity(cache_bytes)
+        .cache_capacity(options.cache_bytes)
         .use_compression(false)
         // The background thread is the only caller of sled's garbage collection; its flushes count
         // for nothing here.
         .flush_every_ms(Some(500));
     match catch_unwind(AssertUnwindSafe(|| config.open())) {
         Ok(Ok(db)) => Ok(db),
-        Ok(Err(error)) => Err(sled_error(dir, &error)),
-        Err(panic) => Err(broken(dir, &text_of(&*panic))),
+        Ok(Err(error)) => Err(sled_error(options.whose, dir, &error)),
+        Err(panic) => Err(broken(options.whose, dir, &text_of(&*panic))),
     }
 }
 
-fn sled_error(dir: &Path, error: &sled::Error) -> LogError {
+fn sled_error(whose: Whose, dir: &Path, error: &sled::Error) -> LogError {
     match error {
         sled::Error::Io(io) if io.to_string().contains("could not acquire lock") => locked(dir),
         // A file that ends before what its own headers promise was cut, whoever cut it.
         sled::Error::Io(io) if io.kind() == std::io::ErrorKind::UnexpectedEof => {
-            broken(dir, "its file ends early")
+            broken(whose, dir, "its file ends early")
         }
         sled::Error::Io(io) => LogError::Io(format!("{}: {io}", dir.display())),
         // The engine's format has not changed since we use it, so this is what damage to its own
         // settings file looks like.
-        sled::Error::Unsupported(_) => settings_broken(dir),
-        sled::Error::Corruption { .. } => broken(dir, "its check sums do not hold"),
+        sled::Error::Unsupported(_) => settings_broken(whose, dir),
+        sled::Error::Corruption { .. } => broken(whose, dir, "its check sums do not hold"),
         sled::Error::ReportableBug(_) | sled::Error::CollectionNotFound(_) => {
-            broken(dir, &error.to_string())
+            broken(whose, dir, &error.to_string())
         }
     }
 }
@@ -387,18 +396,18 @@ pub(super) fn locked(dir: &Path) -> LogError {
 }
 
 /// In our words: the engine's own speak of another version and of an upgrade, which helps nobody.
-fn settings_broken(dir: &Path) -> LogError {
-    LogError::Corrupt(format!(
-        "the engine's settings in {} are damaged; put a copy of the data directory from before in its place",
+fn settings_broken(whose: Whose, dir: &Path) -> LogError {
+    whose.damaged(&format!(
+        "the engine's settings in {} are damaged",
         dir.join("conf").display()
     ))
 }
 
-fn broken(dir: &Path, why: &str) -> LogError {
+fn broken(whose: Whose, dir: &Path, why: &str) -> LogError {
     let why = why.lines().next().unwrap_or_default();
-    LogError::Corrupt(format!(
-        "the database in {} cannot be read (the engine says: {why}); put a copy of the data directory from before in its place",
-        dir.display()
+    whose.damaged(&format!(
+        "the database {} cannot be read (the engine says: {why})",
+        dir.join("db").display()
     ))
 }
 

@@ -125,8 +125,8 @@ pub(super) fn damaged(store: &Store, prefix: &[u8], defect: Defect) -> LogError 
         Defect::Newer(version) => LogError::Format(format!(
             "value {place} has format {version}, which a newer interlock has written"
         )),
-        Defect::Damaged(why) => LogError::Corrupt(format!(
-            "value {place} is damaged ({why}); put a copy of the data directory from before in its place"
-        )),
+        Defect::Damaged(why) => store
+            .whose()
+            .damaged(&format!("value {place} is damaged ({why})")),
     }
 }

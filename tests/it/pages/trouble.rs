@@ -56,7 +56,9 @@ curl() {
   for word in "$@"; do
     case "$word" in
       http://127.0.0.1:7440/*) unit=interlock ;;
-      http://127.0.0.1:7441/*) unit=interlock-drill ;;
+      http://127.0.0.1:7441/*)
+        unit=interlock-drill
+        if [ -n "${running[interlock-once]-}" ]; then unit=interlock-once; fi ;;
       *) words+=("$word"); continue ;;
     esac
     kill -0 "${running[$unit]}" || { cat "$ROOT/$unit.out" >&2; exit 1; }
@@ -70,6 +72,15 @@ reserve() {
   expect "$3" "$(command curl -sS -o "$ROOT/answer" -w '%{http_code}' -H "Authorization: Bearer $KEY" \
     -H 'Content-Type: application/json' -H "Idempotency-Key: $1-$2" \
     "$(url interlock)/v1/coordination/effects" -d "{\"effect_key\": \"$1\", \"kind\": \"filing\"}")"
+}
+damage_day() {
+  local day code=0 told
+  for day in /var/lib/interlock/data/log/history/*/; do
+    head -c 90000 /dev/zero | tr '\0' x > "$day/db"
+  done
+  told=$(interlock serve --data /var/lib/interlock/data --listen 127.0.0.1:0 2>&1) || code=$?
+  expect 6 "$code"
+  case "$told" in *"only reports of that day"*--accept-truncation*) ;; *) echo "$told" >&2; exit 1 ;; esac
 }
 damage() {
   truncate --size 100 /var/lib/interlock/data/log/db
@@ -143,6 +154,7 @@ fn a_refused_start_is_mended_from_a_copy_as_written() {
     let first = chapter("## A start was refused", "\n### From a copy").join("\n");
     let copy = chapter("### From a copy", "\n### From an export").join("\n");
     let look = chapter("## The disk is full", "\n## Moving").join("\n");
+    let day = chapter("### A day of history", "\n## The disk").join("\n");
     run(&[
         "reserve before first 201\nsystemctl stop interlock",
         "cp -a /var/lib/interlock/data /var/lib/interlock/copy\ndamage",
@@ -150,5 +162,9 @@ fn a_refused_start_is_mended_from_a_copy_as_written() {
         &copy,
         "ready\nreserve before again 409\nmkdir -p /var/lib/interlock/backup",
         &look,
+        "systemctl stop interlock\ndamage_day",
+        &day,
+        "ready\nreserve before again 409\nsystemctl stop interlock",
+        "interlock verify --data /var/lib/interlock/data\nsystemctl start interlock",
     ]);
 }

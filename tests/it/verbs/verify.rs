@@ -74,6 +74,7 @@ fn verify_refuses_a_log_that_lost_commits_or_its_secret() {
     let last = run_mark::look(&path).expect("a mark").state();
     let mut more = last.expect("a sound one");
     more.appended += 8;
+    std::fs::remove_file(&path).expect("a mark");
     RunMark::make(&path).expect("a mark").note(more);
     let said = verb(&setup, &["verify"]);
     assert!(said.last_line(6).contains("has lost 8 of "), "{said:?}");

@@ -55,18 +55,18 @@ fn told(dir: &Path, day: &str) -> (Option<String>, Vec<String>) {
         Err(LogError::Corrupt(why)) => why,
         Err(error) => panic!("{error}"),
     };
-    for part in [&place, "put a copy", "--accept-truncation"] {
+    for part in [&place, "put a copy", "--accept-truncation", "only reports"] {
         assert!(
             refused.to_lowercase().contains(&part.to_lowercase()),
             "{refused}"
         );
     }
     let log = open(dir, true).expect("the operator accepts it");
-    assert_eq!(log.recovery().lacks.len(), 1);
+    assert_eq!(log.recovery().days.len(), 1);
     let lacking = log.lacking_days().expect("it can be read");
     drop(log);
     let log = open(dir, false).expect("it is accepted for good");
-    assert_eq!(log.recovery().lacks.len(), 0);
+    assert_eq!(log.recovery().days.len(), 0);
     (Some(refused), lacking)
 }
 
@@ -124,6 +124,43 @@ fn a_day_that_was_cut_or_flipped_is_told() {
             }
         }
     }
+}
+
+/// Whatever is damaged of whichever day, a start that accepts it goes on, writes that day again, and the
+/// next start has nothing to say; a folder that cannot be read is beside it, whole.
+#[test]
+fn any_damaged_day_is_given_up_when_the_operator_says_so() {
+    let whole = tempfile::tempdir().expect("a directory");
+    written(whole.path());
+    let mut put_aside = 0;
+    for (number, day) in [(20_000, "2024-10-04"), (20_002, "2024-10-06")] {
+        for file in ["db", "conf"] {
+            for keep in [0, 20, 1_000, 60_000] {
+                let root = tempfile::tempdir().expect("a directory");
+                copy_dir(whole.path(), root.path());
+                let path = path_of(root.path(), day);
+                let bytes = fs::read(path.join(file)).expect("it is there");
+                let mut damaged = bytes.clone();
+                damaged.truncate(keep);
+                damaged.resize(bytes.len(), 0xa5);
+                fs::write(path.join(file), &damaged).expect("the disk works");
+                let log = open(root.path(), true).expect("the operator accepts it");
+                let days = &log.recovery().days;
+                assert!(days.iter().all(|why| why.contains(day)), "{days:?}");
+                for aside in &log.recovery().days_aside {
+                    put_aside += 1;
+                    assert!(!days.is_empty() && aside.join("db").exists(), "{aside:?}");
+                    assert_eq!(aside.parent(), path.parent());
+                }
+                log.history_append(HistoryDay(number), &[row(999)], &Positions::new())
+                    .expect("rows can be written");
+                drop(log);
+                let log = open(root.path(), false).expect("it is given up for good");
+                assert_eq!(log.lacking_days().expect("it can be read"), [""; 0]);
+            }
+        }
+    }
+    assert!(put_aside > 0, "nothing was damaged beyond reading");
 }
 
 /// It has everything, or a start refuses it, or a thorough look finds it; the newest day is not left

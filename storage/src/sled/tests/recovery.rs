@@ -428,6 +428,7 @@ fn landmarks_are_what_was_written() {
         observer: None,
         wait_max: std::time::Duration::from_secs(600),
         unordered: false,
+        whose: crate::sled::told::Whose::Log,
     };
     let (store, _) = store::Store::open(factory.dir(), &options).expect("it opens");
     let marks = landmarks::read(&store).expect("they can be read");
