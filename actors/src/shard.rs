@@ -11,6 +11,7 @@ mod decide;
 mod fair;
 mod scan;
 mod sweep;
+mod warm;
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fmt;
@@ -206,7 +207,12 @@ impl<M: Machine> Shard<M> {
         self.now = self.now.max(now);
         self.mono = mono;
         let mut decided = 0;
+        let mut warmed = 0;
         while decided < self.options.turn_commands_max {
+            if warmed == 0 {
+                warmed = self.warm();
+            }
+            warmed = warmed.saturating_sub(1);
             let Some(transaction) = self.queue.next() else {
                 break;
             };

@@ -261,6 +261,10 @@ impl Machine for Contact {
         decision
     }
 
+    fn touch(entity: &ContactEntity) -> usize {
+        entity.touch()
+    }
+
     fn keeps_history(entity: &ContactEntity) -> bool {
         entity
             .as_holds()

@@ -100,6 +100,13 @@ pub trait Machine: Sized + Send + Sync + 'static {
         false
     }
 
+    /// Reads what a decision reads of an entity behind a reference, so that it is near when the
+    /// decision comes. The number means nothing.
+    #[must_use]
+    fn touch(_entity: &Self::Entity) -> usize {
+        0
+    }
+
     /// When a sweep should look at the entity again; `None` when never.
     fn due(entity: &Self::Entity) -> Option<Timestamp>;
 

@@ -116,6 +116,13 @@ impl<M: Machine> FairQueue<M> {
         })
     }
 
+    /// The first of those that are next while the space's slice lasts.
+    pub(super) fn ahead(&self, most: usize) -> impl Iterator<Item = &Transaction<M>> + Clone {
+        let lane = &self.front;
+        let ahead = lane.ready.iter().chain(&lane.inbox).take(most);
+        ahead.map(|transaction| &**transaction)
+    }
+
     /// The next one.
     pub(super) fn next(&mut self) -> Option<Box<Transaction<M>>> {
         while self.front.is_empty() || self.left == 0 {

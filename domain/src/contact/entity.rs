@@ -44,6 +44,26 @@ pub enum ContactEntity {
 }
 
 impl ContactEntity {
+    /// Reads what a check reads of it behind a reference. The number means nothing.
+    #[must_use]
+    pub fn touch(&self) -> usize {
+        match self {
+            Self::Customer(customer) => {
+                let newest = customer.contacts.last();
+                customer.claims.len() + newest.map_or(0, |contact| usize::from(contact.keep_hours))
+            }
+            Self::Object(object) => object.locks.len(),
+            Self::Effect(_)
+            | Self::Receipt(_)
+            | Self::Directory(_)
+            | Self::Holds(_)
+            | Self::Feed(_)
+            | Self::Reports(_)
+            | Self::SpaceBudget(_)
+            | Self::Handoff(_) => 0,
+        }
+    }
+
     /// The effect, if it is one.
     #[must_use]
     pub fn as_effect(&self) -> Option<&Effect> {
