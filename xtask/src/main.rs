@@ -10,6 +10,7 @@
     reason = "outside the server: it waits for other processes and measures by the machine's clock"
 )]
 
+mod bench;
 mod ci;
 mod conformance;
 mod deny;
@@ -67,6 +68,8 @@ enum Verb {
     Conformance(conformance::Options),
     /// Send generated requests to a server and hold its answers to the document
     Schema(schema::Options),
+    /// Measure the functions that every check goes through
+    Bench(bench::Options),
     /// Measure a release server on this machine and print a table
     Figures(figures::Options),
 }
@@ -88,6 +91,7 @@ fn main() -> ExitCode {
         Verb::Schema(options) => {
             schema::run(&options).and_then(|tests| tests.close(shell::is_ci()))
         }
+        Verb::Bench(options) => bench::run(&options),
         Verb::Figures(options) => figures::run(&options),
     };
     match outcome {
