@@ -3,9 +3,11 @@
 //! Here: state that exactly one shard owns. Not here: when to lend, decide or write (`shard`).
 //! Keeps L1: an entity is home, or on exactly one loan.
 
+mod index;
 mod slice;
+mod table;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::VecDeque;
 use std::fmt;
 
 use interlock_domain::key::EntityKey;
@@ -15,8 +17,8 @@ use interlock_storage::{Partition as PartitionId, Sequence};
 use serde::{Deserialize, Serialize};
 
 use crate::message::Transaction;
-use crate::placement::{KeyHasher, MapKey};
 use crate::stats::Encoded;
+use table::Table;
 
 pub use slice::ENTITY_BYTES_MAX;
 pub(crate) use slice::{decode_slice, encode_entity};
@@ -104,7 +106,7 @@ pub(crate) struct Step {
 /// The entities of one partition.
 pub struct Partition<M: Machine> {
     id: PartitionId,
-    map: HashMap<MapKey, Slot<M>, KeyHasher>,
+    map: Table<Slot<M>>,
     /// The highest version ever purged here: a new entity starts above it, so that no version, and
     /// no epoch made of one, ever comes back.
     floor: u64,
@@ -160,7 +162,7 @@ impl<M: Machine> Partition<M> {
     pub fn new(id: PartitionId) -> Self {
         Self {
             id,
-            map: HashMap::default(),
+            map: Table::default(),
             floor: 0,
             walk: None,
             away: 0,
@@ -175,13 +177,13 @@ impl<M: Machine> Partition<M> {
 
     /// Entities and marks in it.
     #[must_use]
-    pub fn len(&self) -> usize {
+    pub const fn len(&self) -> usize {
         self.map.len()
     }
 
     /// Nothing in it.
     #[must_use]
-    pub fn is_empty(&self) -> bool {
+    pub const fn is_empty(&self) -> bool {
         self.map.is_empty()
     }
 
@@ -204,7 +206,7 @@ impl<M: Machine> Partition<M> {
 
     /// Looks an entity up.
     pub(crate) fn find(&self, key: &EntityKey) -> Found<'_, M::Entity> {
-        match self.map.get(&MapKey(*key)) {
+        match self.map.get(key) {
             Some(Slot {
                 version,
                 state: State::Home(entity),
@@ -219,50 +221,38 @@ impl<M: Machine> Partition<M> {
 
     /// Changes an entity that is home (or absent) by one event; answers whether it is new.
     pub(crate) fn apply(&mut self, key: &EntityKey, version: u64, event: &M::Event) -> bool {
-        if let Some(slot) = self.map.get_mut(&MapKey(*key)) {
-            match &mut slot.state {
-                State::Home(entity) => M::apply(entity, event),
-                State::Lent(_) => unreachable!("an entity that is away is changed by its borrower"),
-            }
-            slot.version = version;
-            return false;
+        let (slot, is_new) = self.map.get_or_insert(key, || Slot {
+            version,
+            state: State::Home(M::empty(key.kind)),
+        });
+        match &mut slot.state {
+            State::Home(entity) => M::apply(entity, event),
+            State::Lent(_) => unreachable!("an entity that is away is changed by its borrower"),
         }
-        let mut entity = M::empty(key.kind);
-        M::apply(&mut entity, event);
-        self.map.insert(
-            MapKey(*key),
-            Slot {
-                version,
-                state: State::Home(entity),
-            },
-        );
-        true
+        slot.version = version;
+        is_new
     }
 
     /// Lends an entity that is home or absent.
     pub(crate) fn lend(&mut self, key: &EntityKey) -> Held<M> {
         self.away += 1;
-        if let Some(slot) = self.map.get_mut(&MapKey(*key)) {
-            let version = slot.version;
-            return match std::mem::replace(&mut slot.state, mark(false)) {
-                State::Home(entity) => Held {
-                    entity: Some(entity),
-                    version,
-                },
-                State::Lent(_) => unreachable!("only an entity that is home is lent"),
+        let version = self.floor;
+        let (slot, is_new) = self.map.get_or_insert(key, || Slot {
+            version,
+            state: mark(true),
+        });
+        if is_new {
+            return Held {
+                entity: None,
+                version,
             };
         }
-        let version = self.floor;
-        self.map.insert(
-            MapKey(*key),
-            Slot {
-                version,
-                state: mark(true),
+        match std::mem::replace(&mut slot.state, mark(false)) {
+            State::Home(entity) => Held {
+                entity: Some(entity),
+                version: slot.version,
             },
-        );
-        Held {
-            entity: None,
-            version,
+            State::Lent(_) => unreachable!("only an entity that is home is lent"),
         }
     }
 
@@ -276,7 +266,7 @@ impl<M: Machine> Partition<M> {
         let Some(Slot {
             state: State::Lent(lent),
             ..
-        }) = self.map.get_mut(&MapKey(*key))
+        }) = self.map.get_mut(key)
         else {
             unreachable!("transactions wait only for entities that are away");
         };
@@ -290,13 +280,11 @@ impl<M: Machine> Partition<M> {
     /// An entity comes home. With somebody waiting it goes to the first of them at once, and the
     /// mark stays, so that a newcomer cannot overtake.
     pub(crate) fn come_home(&mut self, key: &EntityKey, held: Held<M>) -> Home<M> {
-        let map_key = MapKey(*key);
-        let Some(Slot {
-            state: State::Lent(lent),
-            ..
-        }) = self.map.get_mut(&map_key)
-        else {
+        let Some(slot) = self.map.get_mut(key) else {
             unreachable!("an entity comes home to the mark it left (L1)");
+        };
+        let State::Lent(lent) = &mut slot.state else {
+            unreachable!("what is away left its mark (L1)");
         };
         if std::mem::take(&mut lent.snapshot_due) {
             if let (Some(walk), Some(entity)) = (&mut self.walk, &held.entity) {
@@ -314,17 +302,10 @@ impl<M: Machine> Partition<M> {
         self.away -= 1;
         match held.entity {
             Some(entity) => {
-                self.map.insert(
-                    map_key,
-                    Slot {
-                        version: held.version,
-                        state: State::Home(entity),
-                    },
-                );
+                slot.version = held.version;
+                slot.state = State::Home(entity);
             }
-            None => {
-                self.map.remove(&map_key);
-            }
+            None => self.map.remove(key),
         }
         Home::Stays { born }
     }
@@ -336,7 +317,7 @@ impl<M: Machine> Partition<M> {
             self.walk.is_none(),
             "purges wait for the snapshot in progress"
         );
-        self.map.remove(&MapKey(*key));
+        self.map.remove(key);
         self.raise_floor(version);
     }
 
@@ -347,23 +328,23 @@ impl<M: Machine> Partition<M> {
 
     /// Keys of everything here, marks included.
     pub(crate) fn keys(&self) -> Vec<EntityKey> {
-        self.map.keys().map(|key| key.0).collect()
+        self.map.iter().map(|(key, _)| key).collect()
     }
 
     /// Visits the entities that are home.
     pub fn each_home(&self, visit: &mut dyn FnMut(&EntityKey, u64, &M::Entity)) {
-        for (key, slot) in &self.map {
+        for (key, slot) in self.map.iter() {
             if let State::Home(entity) = &slot.state {
-                visit(&key.0, slot.version, entity);
+                visit(&key, slot.version, entity);
             }
         }
     }
 
     /// Visits the marks of entities that are away, with who waits for them.
     pub(crate) fn each_mark(&self, visit: &mut dyn FnMut(&EntityKey, &Queue<M>)) {
-        for (key, slot) in &self.map {
+        for (key, slot) in self.map.iter() {
             if let State::Lent(lent) = &slot.state {
-                visit(&key.0, &lent.queue);
+                visit(&key, &lent.queue);
             }
         }
     }
@@ -440,7 +421,7 @@ impl<M: Machine> Partition<M> {
     /// Puts an entity back as a snapshot or the tail has it; used by recovery alone.
     pub(crate) fn restore(&mut self, key: EntityKey, version: u64, entity: M::Entity) {
         self.map.insert(
-            MapKey(key),
+            &key,
             Slot {
                 version,
                 state: State::Home(entity),
@@ -450,14 +431,10 @@ impl<M: Machine> Partition<M> {
 }
 
 /// Encodes the next listed entities that are home and marks those that are away.
-fn walk_on<M: Machine>(
-    map: &mut HashMap<MapKey, Slot<M>, KeyHasher>,
-    walk: &mut Walk,
-    entities: usize,
-) {
+fn walk_on<M: Machine>(map: &mut Table<Slot<M>>, walk: &mut Walk, entities: usize) {
     let until = walk.keys.len().min(walk.next + entities);
     for key in &walk.keys[walk.next..until] {
-        match map.get_mut(&MapKey(*key)) {
+        match map.get_mut(key) {
             Some(Slot {
                 version,
                 state: State::Home(entity),

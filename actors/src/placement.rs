@@ -87,10 +87,20 @@ pub(crate) struct MapKey(pub(crate) EntityKey);
 
 impl Hash for MapKey {
     fn hash<H: Hasher>(&self, state: &mut H) {
-        let [a, b, c, d, e, f, g, h, ..] = self.0.hash.0;
-        let bits = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
-        state.write_u64(bits ^ (self.0.kind as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        state.write_u64(key_bits(&self.0));
     }
+}
+
+/// Bits of a key's own keyed hash, others for each kind.
+const fn key_bits(key: &EntityKey) -> u64 {
+    let [a, b, c, d, e, f, g, h, ..] = key.hash.0;
+    let bits = u64::from_le_bytes([a, b, c, d, e, f, g, h]);
+    bits ^ (key.kind as u64).wrapping_mul(0x9e37_79b9_7f4a_7c15)
+}
+
+/// The bits that a partition finds an entity by.
+pub(crate) const fn index_bits(key: &EntityKey) -> u32 {
+    (key_bits(key) >> 32) as u32
 }
 
 /// A hasher that passes 64 bits through: they are a keyed hash already.
