@@ -320,7 +320,7 @@ impl Machine for Contact {
             (ContactEntity::Directory(row), Event::RowWritten(written)) => row.clone_from(written),
             (ContactEntity::Customer(known), Event::CustomerErased(_)) => known.erase(),
             (ContactEntity::Customer(known), Event::HoldMarked(event)) => {
-                event.count(&mut known.legal_holds);
+                event.count(&mut known.rare.legal_holds);
             }
             (ContactEntity::Object(known), Event::HoldMarked(event)) => known.mark(event),
             (ContactEntity::Holds(holds), Event::HoldPlaced(hold)) => holds.place(hold),
@@ -481,7 +481,7 @@ fn place_key(space: SpaceId, place: ClaimPlace) -> Option<EntityKey> {
 /// Where units are counted on an entity.
 fn meters(entity: &mut ContactEntity) -> &mut Meters {
     match entity {
-        ContactEntity::Customer(customer) => customer.paid.get_or_insert_default(),
+        ContactEntity::Customer(customer) => customer.rare.paid.get_or_insert_default(),
         ContactEntity::Object(object) => object.paid.get_or_insert_default(),
         ContactEntity::SpaceBudget(budget) => &mut budget.meters,
         ContactEntity::Effect(_)

@@ -104,7 +104,7 @@ async fn rows<D: Decider>(
     };
     let secret = opened.caller.space.secret.prepared();
     let known = shown.as_deref().and_then(ContactEntity::as_customer);
-    let offers = known.map_or(&[][..], |known| &known.commitments);
+    let offers = known.map_or(&[][..], |known| &known.rare.commitments);
     let named = offers
         .iter()
         .map(|offer| (offer.id.clone(), offers::row(secret, &offer.id)));

@@ -159,8 +159,8 @@ impl Ord for Found {
 /// What the list takes of an entity. Runs on a shard's thread.
 fn found(key: &EntityKey, entity: &ContactEntity, now: Timestamp) -> Option<Found> {
     let what = match (entity.as_customer(), entity.as_feed()) {
-        (Some(customer), _) if !customer.suppressions.is_empty() => {
-            let kept = customer.suppressions.iter();
+        (Some(customer), _) if !customer.rare.suppressions.is_empty() => {
+            let kept = customer.rare.suppressions.iter();
             let kept = kept.filter(|entry| entry.is_kept(now));
             let rows = kept.map(|entry| ListChanged {
                 space: key.space,

@@ -119,7 +119,7 @@ pub(super) fn added(
     let channel_name = channel_name.transpose()?;
     let entity = key(wanted.space, Kind::Customer, wanted.customer);
     let customer = entities.get(&entity).and_then(ContactEntity::as_customer);
-    let known = customer.map_or(&[][..], |customer| &customer.suppressions);
+    let known = customer.map_or(&[][..], |customer| &customer.rare.suppressions);
     let mut entry = Suppression {
         entry: context.ids.next(now),
         source: wanted.source,

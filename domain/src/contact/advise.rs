@@ -66,7 +66,7 @@ pub(super) fn suppressions(
     now: Timestamp,
 ) -> SmallVec<[PurposeId; 2]> {
     let mut purposes: SmallVec<[PurposeId; 2]> = SmallVec::new();
-    let entries = customer.map(|customer| customer.suppressions.iter());
+    let entries = customer.map(|customer| customer.rare.suppressions.iter());
     for entry in entries.into_iter().flatten() {
         let on_channel = asked.is_none() || entry.channel.is_none() || entry.channel == asked;
         if on_channel && entry.window.is_none() && entry.in_force(now) {
@@ -80,7 +80,7 @@ pub(super) fn suppressions(
 
 /// What was offered and holds.
 pub(super) fn commitments(customer: Option<&Customer>, now: Timestamp) -> Vec<CommitmentView> {
-    let offered = customer.map(|customer| customer.commitments.iter());
+    let offered = customer.map(|customer| customer.rare.commitments.iter());
     let offered = offered.into_iter().flatten();
     let holds = offered.filter(|commitment| commitment.holds(now));
     holds

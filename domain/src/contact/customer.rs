@@ -1,14 +1,19 @@
 //! A customer: contacts counted, suppressions, claims, messages seen, commitments.
 //!
-//! Here: the customer entity, what its events do to it and when it may be forgotten. Not here:
-//! what is decided about it (`check` and the declarations) and how budgets count (`budget`).
+//! Here: the customer entity, what its events do to it and when it may be forgotten; how it lies in
+//! memory (`rare`) and on disk (`stored`). Not here: what is decided about it (`check` and the
+//! declarations) and how budgets count (`budget`).
+
+mod rare;
+mod stored;
 
 use serde::{Deserialize, Serialize};
+use smallvec::SmallVec;
 
 use crate::contact::add_suppression::SUPPRESSIONS_MAX;
 use crate::contact::claim::{self, Claim, ClaimVia, check_epochs};
 use crate::contact::commitment::{self, Commitment};
-use crate::contact::dealings::{Dealings, KnownHandoff};
+use crate::contact::dealings::KnownHandoff;
 use crate::contact::event::{
     ClaimReleased, CommitmentTurned, ContactCounted, ContactMade, MessageSeen, PromiseTurned,
     SuppressionLifted, TokenSeen,
@@ -23,33 +28,26 @@ use crate::ids::Id;
 use crate::machine::Broken;
 use crate::time::Timestamp;
 
-/// What is known of a customer.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub use self::rare::{Details, Rare};
+
+/// What is known of a customer: 96 bytes, of which one contact and one effect take their part in
+/// line, so that most customers are one allocation.
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Customer {
     /// Contacts that may still count, oldest first.
-    pub contacts: Vec<Contact>,
-    /// Suppressions, in the order they came; lifted and ended ones for a while.
-    pub suppressions: Vec<Suppression>,
-    /// Claims on the customer, live or ended.
-    pub claims: Vec<Claim>,
-    /// The newest message of the customer on each channel.
-    pub messages: Vec<LastMessage>,
-    /// Tokens that declarations named, oldest first, at most [`TOKENS_KEPT`].
-    pub tokens: Vec<SeenToken>,
-    /// What was offered.
-    pub commitments: Vec<Commitment>,
-    /// How often a declaration named a token already named.
-    pub tokens_reused: u32,
-    /// Legal holds on the customer. While there is one nothing is dropped for its age.
-    pub legal_holds: u32,
-    /// Units of paid operations drawn on the customer; few customers have any.
-    pub paid: Option<Box<Meters>>,
+    pub contacts: Contacts,
     /// The ids of the effects that allowed checks reserved for it, the newest last, at most
     /// [`EFFECTS_KEPT`]. They go with the rest of it and keep nothing.
-    pub effects: Vec<[u8; 32]>,
-    /// Open promises and handoffs; few customers have any.
-    pub dealings: Option<Box<Dealings>>,
+    pub effects: Effects,
+    /// All else, which few customers have.
+    pub rare: Rare,
 }
+
+/// The contacts of a customer.
+pub type Contacts = SmallVec<[Contact; 1]>;
+
+/// The ids of effects of a customer.
+pub type Effects = SmallVec<[[u8; 32]; 1]>;
 
 /// How many contacts a customer under a legal hold keeps; the newest stay. 40 KiB, beside which the
 /// other lists with their bounds leave the entity below its 1 MiB.
@@ -154,28 +152,36 @@ impl Customer {
     /// Whether a declaration already named this token.
     #[must_use]
     pub fn has_seen_token(&self, jti: Id) -> bool {
-        self.tokens.iter().any(|token| token.jti == jti)
+        self.rare.tokens.iter().any(|token| token.jti == jti)
     }
 
     /// When the customer last wrote on a channel.
     #[must_use]
     pub fn last_message(&self, channel: ChannelId) -> Option<Timestamp> {
-        let found = self.messages.iter().find(|last| last.channel == channel);
+        let found = self
+            .rare
+            .messages
+            .iter()
+            .find(|last| last.channel == channel);
         found.map(|last| last.at)
     }
 
     /// Whether a legal hold keeps it from being erased and from losing what is old.
     #[must_use]
-    pub const fn is_held(&self) -> bool {
-        self.legal_holds > 0
+    pub fn is_held(&self) -> bool {
+        self.rare.legal_holds > 0
     }
 
     /// Forgets everything but the suppressions. What is added to a customer later goes too, for this
     /// says only what stays.
     pub(super) fn erase(&mut self) {
+        let left = Details {
+            suppressions: std::mem::take(&mut self.rare.suppressions),
+            legal_holds: self.rare.legal_holds,
+            ..Details::default()
+        };
         *self = Self {
-            suppressions: std::mem::take(&mut self.suppressions),
-            legal_holds: self.legal_holds,
+            rare: left.into(),
             ..Self::default()
         };
     }
@@ -183,7 +189,8 @@ impl Customer {
     /// The handoffs that may still be found.
     #[must_use]
     pub fn handoffs(&self) -> &[KnownHandoff] {
-        self.dealings
+        self.rare
+            .dealings
             .as_ref()
             .map_or(&[], |dealings| &dealings.handoffs)
     }
@@ -191,7 +198,8 @@ impl Customer {
     /// What the company owes, the soonest due first.
     #[must_use]
     pub fn promises(&self) -> &[Promise] {
-        self.dealings
+        self.rare
+            .dealings
             .as_ref()
             .map_or(&[], |dealings| &dealings.promises)
     }
@@ -215,7 +223,7 @@ impl Customer {
                 ContactState::Declared
             },
         };
-        short_list::push(&mut self.contacts, contact);
+        short_list::push_inline(&mut self.contacts, contact);
         if self.is_held() {
             let surplus = self.contacts.len().saturating_sub(HELD_CONTACTS_MAX);
             self.contacts.drain(..surplus);
@@ -232,7 +240,7 @@ impl Customer {
             return;
         }
         let mut newer_by_share = std::collections::BTreeMap::<u64, usize>::new();
-        let mut kept: Vec<Contact> = Vec::with_capacity(self.contacts.len());
+        let mut kept = Contacts::with_capacity(self.contacts.len());
         for contact in self.contacts.iter().rev() {
             if contact.purpose != purpose {
                 kept.push(*contact);
@@ -253,14 +261,14 @@ impl Customer {
         if self.effects.len() >= EFFECTS_KEPT {
             self.effects.remove(0);
         }
-        short_list::push(&mut self.effects, effect);
+        short_list::push_inline(&mut self.effects, effect);
     }
 
     pub(super) fn promise(&mut self, event: &PromiseTurned) {
-        let dealings = self.dealings.get_or_insert_default();
+        let dealings = self.rare.dealings.get_or_insert_default();
         dealings.promise(event);
         if dealings.is_empty() {
-            self.dealings = None;
+            self.rare.dealings = None;
         }
     }
 
@@ -276,16 +284,17 @@ impl Customer {
 
     pub(super) fn see_token(&mut self, event: &TokenSeen) {
         if event.reused {
-            self.tokens_reused = self.tokens_reused.saturating_add(1);
+            self.rare.tokens_reused = self.rare.tokens_reused.saturating_add(1);
         }
         let held = self.is_held();
         let lasts = |at| held || event.at < hours_after(at, TOKEN_KEPT_HOURS);
-        self.tokens
+        self.rare
+            .tokens
             .retain(|token| token.jti != event.jti && lasts(token.at));
-        if self.tokens.len() >= TOKENS_KEPT {
-            self.tokens.remove(0);
+        if self.rare.tokens.len() >= TOKENS_KEPT {
+            self.rare.tokens.remove(0);
         }
-        self.tokens.push(SeenToken {
+        self.rare.tokens.push(SeenToken {
             jti: event.jti,
             at: event.at,
         });
@@ -294,6 +303,7 @@ impl Customer {
     pub(super) fn suppress(&mut self, suppression: &Suppression) {
         self.drop_suppressions(suppression.entry, suppression.since);
         let known = self
+            .rare
             .suppressions
             .iter_mut()
             .find(|known| known.entry == suppression.entry);
@@ -301,7 +311,7 @@ impl Customer {
             Some(known) => *known = suppression.clone(),
             None => {
                 self.make_room(suppression.since);
-                short_list::push(&mut self.suppressions, suppression.clone());
+                short_list::push(&mut self.rare.suppressions, suppression.clone());
             }
         }
     }
@@ -309,29 +319,31 @@ impl Customer {
     /// At the bound, drops the entry that is lifted or over for longest. A reader that has not heard
     /// of its end goes on to stop contacts by it.
     fn make_room(&mut self, now: Timestamp) {
-        if self.suppressions.len() < SUPPRESSIONS_MAX {
+        if self.rare.suppressions.len() < SUPPRESSIONS_MAX {
             return;
         }
-        let over = self.suppressions.iter().enumerate();
+        let over = self.rare.suppressions.iter().enumerate();
         let over = over.filter(|(_, known)| known.is_over(now));
         let oldest = over.min_by_key(|(_, known)| (known.forgotten_at(), known.number));
         if let Some(place) = oldest.map(|(place, _)| place) {
-            self.suppressions.remove(place);
+            self.rare.suppressions.remove(place);
         }
     }
 
     /// Drops entries that nobody needs any more, but for one.
     fn drop_suppressions(&mut self, but: Id, now: Timestamp) {
-        if self.is_held() && self.suppressions.len() < HELD_SUPPRESSIONS_MAX {
+        if self.is_held() && self.rare.suppressions.len() < HELD_SUPPRESSIONS_MAX {
             return;
         }
-        self.suppressions
+        self.rare
+            .suppressions
             .retain(|known| known.entry == but || known.is_kept(now));
     }
 
     pub(super) fn lift(&mut self, event: &SuppressionLifted) {
         self.drop_suppressions(event.entry, event.at);
         let known = self
+            .rare
             .suppressions
             .iter_mut()
             .find(|known| known.entry == event.entry);
@@ -342,30 +354,31 @@ impl Customer {
 
     pub(super) fn claim(&mut self, claim: &Claim) {
         let held = self.is_held();
-        claim::accept(&mut self.claims, claim, claim.accepted_at, held);
+        claim::accept(&mut self.rare.claims, claim, claim.accepted_at, held);
         if claim.via == ClaimVia::Handoff {
-            self.dealings.get_or_insert_default().hand_over(claim);
+            self.rare.dealings.get_or_insert_default().hand_over(claim);
         }
     }
 
     pub(super) fn release(&mut self, event: &ClaimReleased) {
-        claim::end(&mut self.claims, event);
+        claim::end(&mut self.rare.claims, event);
     }
 
     pub(super) fn offer(&mut self, made: &Commitment) {
-        self.commitments.retain(|known| known.id != made.id);
-        self.commitments.push(made.clone());
+        self.rare.commitments.retain(|known| known.id != made.id);
+        self.rare.commitments.push(made.clone());
         self.forget_offers(made.turned_at);
     }
 
     pub(super) fn turn_offer(&mut self, event: &CommitmentTurned) {
         let known = self
+            .rare
             .commitments
             .iter_mut()
             .find(|known| known.id == event.id);
         match known {
             Some(known) => (known.state, known.turned_at) = (event.state, event.at),
-            None => self.commitments.push(Commitment {
+            None => self.rare.commitments.push(Commitment {
                 id: event.id.clone(),
                 kind: Text::from(""),
                 score: None,
@@ -382,15 +395,20 @@ impl Customer {
         let held = self.is_held();
         let lasts =
             |known: &Commitment| held || known.forgotten_at().is_none_or(|until| now < until);
-        self.commitments.retain(lasts);
-        let ended = self.commitments.iter().filter(|known| !known.holds(now));
+        self.rare.commitments.retain(lasts);
+        let ended = self
+            .rare
+            .commitments
+            .iter()
+            .filter(|known| !known.holds(now));
         let mut turned: Vec<Timestamp> = ended.map(|known| known.turned_at).collect();
         turned.sort_unstable();
         let surplus = turned.len().saturating_sub(commitment::ENDED_KEPT_MAX);
         let Some(oldest_kept) = turned.get(surplus).copied() else {
             return;
         };
-        self.commitments
+        self.rare
+            .commitments
             .retain(|known| known.holds(now) || known.turned_at >= oldest_kept);
     }
 
@@ -401,12 +419,13 @@ impl Customer {
             keep_hours: event.keep_hours,
         };
         let known = self
+            .rare
             .messages
             .iter_mut()
             .find(|last| last.channel == event.channel);
         match known {
             Some(known) => *known = seen,
-            None => self.messages.push(seen),
+            None => self.rare.messages.push(seen),
         }
     }
 
@@ -418,28 +437,28 @@ impl Customer {
             return None;
         }
         let mut last = Timestamp(i64::MIN);
-        if let Some(dealings) = &self.dealings {
+        if let Some(dealings) = &self.rare.dealings {
             last = last.max(dealings.due()?);
         }
         for contact in &self.contacts {
             last = last.max(contact.until());
         }
-        for suppression in &self.suppressions {
+        for suppression in &self.rare.suppressions {
             last = last.max(suppression.forgotten_at()?);
         }
-        for claim in &self.claims {
+        for claim in &self.rare.claims {
             last = last.max(claim::forgotten_at(claim.until));
         }
-        for message in &self.messages {
+        for message in &self.rare.messages {
             last = last.max(hours_after(message.at, message.keep_hours));
         }
-        for token in &self.tokens {
+        for token in &self.rare.tokens {
             last = last.max(hours_after(token.at, TOKEN_KEPT_HOURS));
         }
-        for commitment in &self.commitments {
+        for commitment in &self.rare.commitments {
             last = last.max(commitment.forgotten_at()?);
         }
-        let paid = self.paid.as_deref().and_then(Meters::until);
+        let paid = self.rare.paid.as_deref().and_then(Meters::until);
         last = last.max(paid.unwrap_or(last));
         Some(last)
     }
@@ -461,7 +480,7 @@ impl Customer {
                 seen: "one decision is counted twice".to_owned(),
             });
         }
-        self.paid.as_deref().map_or(Ok(()), Meters::check)?;
-        check_epochs(self.claims.iter().map(|claim| claim.epoch))
+        self.rare.paid.as_deref().map_or(Ok(()), Meters::check)?;
+        check_epochs(self.rare.claims.iter().map(|claim| claim.epoch))
     }
 }

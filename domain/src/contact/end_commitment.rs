@@ -31,7 +31,7 @@ pub(super) fn decide(
     let entity = target.key(command.space);
     let customer = entities.get(&entity).and_then(ContactEntity::as_customer);
     let known = customer.and_then(|customer| {
-        let mut all = customer.commitments.iter();
+        let mut all = customer.rare.commitments.iter();
         all.find(|known| known.id == end.id)
     });
     if known.is_some_and(|known| !moves(known, end.state)) {

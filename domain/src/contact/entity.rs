@@ -221,7 +221,7 @@ impl ContactEntity {
     #[must_use]
     pub fn claims(&self) -> &[Claim] {
         match self {
-            Self::Customer(customer) => &customer.claims,
+            Self::Customer(customer) => &customer.rare.claims,
             Self::Object(object) => &object.claims,
             Self::Effect(_)
             | Self::Receipt(_)
@@ -272,7 +272,7 @@ impl ContactEntity {
     #[must_use]
     pub fn meters(&self) -> Option<&Meters> {
         match self {
-            Self::Customer(customer) => customer.paid.as_deref(),
+            Self::Customer(customer) => customer.rare.paid.as_deref(),
             Self::Object(object) => object.paid.as_deref(),
             Self::SpaceBudget(budget) => Some(&budget.meters),
             Self::Effect(_)

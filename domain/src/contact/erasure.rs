@@ -50,20 +50,21 @@ impl Erased {
     pub fn of(customer: Option<&Customer>, (terms, handoffs): (u32, u32), at: Timestamp) -> Self {
         let nothing = Customer::default();
         let known = customer.unwrap_or(&nothing);
-        let in_force = known.suppressions.iter();
+        let in_force = known.rare.suppressions.iter();
         let in_force = in_force.filter(|entry| entry.in_force(at));
         Self {
             at,
             contacts: count(&known.contacts),
-            claims: count(&known.claims),
-            commitments: count(&known.commitments),
-            messages: count(&known.messages),
-            tokens: count(&known.tokens),
+            claims: count(&known.rare.claims),
+            commitments: count(&known.rare.commitments),
+            messages: count(&known.rare.messages),
+            tokens: count(&known.rare.tokens),
             terms,
             suppressions_kept: u32::try_from(in_force.count()).unwrap_or(u32::MAX),
             handoffs,
             promises: count(known.promises()),
             paid_units: known
+                .rare
                 .paid
                 .as_deref()
                 .map_or(0, |paid| u32::try_from(paid.units()).unwrap_or(u32::MAX)),

@@ -94,7 +94,7 @@ pub(super) fn decide(
 
 /// Does the command name the row of every offer, and every handoff, that the customer has?
 fn names_all(forget: &ForgetCustomer, known: &Customer) -> bool {
-    let mut offers = known.commitments.iter();
+    let mut offers = known.rare.commitments.iter();
     let mut handoffs = known.handoffs().iter();
     offers.all(|offer| forget.offers.iter().any(|(id, _)| *id == offer.id))
         && handoffs.all(|handoff| forget.handoffs.contains(&handoff.id))

@@ -157,11 +157,11 @@ impl Holdings {
     }
 
     fn customer(&mut self, customer: &Customer, policy: &Policy, since: Timestamp, now: Timestamp) {
-        self.claims(&customer.claims, policy, now);
-        let superseded = customer
-            .commitments
-            .iter()
-            .filter(|known| known.state == CommitmentState::Superseded && since <= known.turned_at);
+        self.claims(&customer.rare.claims, policy, now);
+        let superseded =
+            customer.rare.commitments.iter().filter(|known| {
+                known.state == CommitmentState::Superseded && since <= known.turned_at
+            });
         self.commitments_superseded += superseded.count() as u64;
         for purpose in policy.purposes() {
             let Some(budget) = &purpose.budget else {

@@ -28,7 +28,7 @@ pub(super) fn decide(
     let now = context.now;
     let entity = key(command.space, Kind::Customer, lift.customer);
     let customer = entities.get(&entity).and_then(ContactEntity::as_customer);
-    let known = customer.map_or(&[][..], |customer| &customer.suppressions);
+    let known = customer.map_or(&[][..], |customer| &customer.rare.suppressions);
     let is_named = |entry: &&Suppression| {
         entry.source == command.source
             && entry.purpose == lift.purpose

@@ -31,7 +31,7 @@ pub(super) fn decide(
     };
     let entity = key(command.space, Kind::Customer, made.customer);
     let customer = entities.get(&entity).and_then(ContactEntity::as_customer);
-    let known = customer.map_or(&[][..], |known| &known.commitments);
+    let known = customer.map_or(&[][..], |known| &known.rare.commitments);
     let before = known.iter().find(|known| known.id == made.id);
     if before.is_some_and(Commitment::is_offered) {
         return taken(command, Noted::NothingToChange, Events::new());

@@ -34,6 +34,7 @@ mod promises;
 mod receipts;
 mod reports;
 mod shadow;
+mod stored;
 mod suppression_model;
 mod suppressions;
 mod tally;
@@ -219,7 +220,7 @@ impl World {
         }
         for (key, entity) in &replayed {
             let has_claims = |known: &ContactEntity| match known {
-                ContactEntity::Customer(customer) => !customer.claims.is_empty(),
+                ContactEntity::Customer(customer) => !customer.rare.claims.is_empty(),
                 ContactEntity::Object(_) => true,
                 ContactEntity::Effect(_)
                 | ContactEntity::Receipt(_)
@@ -302,7 +303,7 @@ impl World {
         let empty = || (0, Contact::empty(Kind::Customer));
         let (_, entity) = self.entities.entry(key).or_insert_with(empty);
         if let ContactEntity::Customer(known) = entity {
-            known.claims.push(claim);
+            known.rare.claims.push(claim);
         }
         Contact::check(entity).expect("the customer's invariants hold");
     }
@@ -321,7 +322,7 @@ impl World {
     fn release_claims(&mut self, customer: &str) {
         let key = super::key(SPACE, Kind::Customer, hash(customer));
         if let Some((_, ContactEntity::Customer(known))) = self.entities.get_mut(&key) {
-            known.claims.clear();
+            known.rare.claims.clear();
         }
     }
 }

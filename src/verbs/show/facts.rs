@@ -188,18 +188,18 @@ impl Shown {
 
     fn customer(&mut self, space: &SpaceEntry, customer: &Customer, now: Timestamp) {
         let policy = &*space.policy;
-        self.claims = claims(&customer.claims, now);
+        self.claims = claims(&customer.rare.claims, now);
         let purposes = policy.purposes().iter();
         self.budgets = purposes
             .filter_map(|purpose| budget_facts(purpose, customer, now))
             .collect();
-        let drawn = (PaidScope::Subject, customer.paid.as_deref());
+        let drawn = (PaidScope::Subject, customer.rare.paid.as_deref());
         self.paid = paid_facts(policy, drawn, now);
-        let suppressions = customer.suppressions.iter();
+        let suppressions = customer.rare.suppressions.iter();
         self.suppressions = suppressions
             .map(|known| suppression_facts(space, known, now))
             .collect();
-        let messages = customer.messages.iter();
+        let messages = customer.rare.messages.iter();
         self.messages = messages
             .map(|message| MessageFacts {
                 channel: channel(policy, message.channel),

@@ -84,7 +84,9 @@ pub(super) fn effect_reason(sight: &Sight<'_>) -> Option<Reason> {
 
 /// Entries in force that are about this contact.
 fn entries<'a>(sight: &'a Sight<'_>) -> impl Iterator<Item = &'a Suppression> {
-    let entries = sight.customer.map(|customer| customer.suppressions.iter());
+    let entries = sight
+        .customer
+        .map(|customer| customer.rare.suppressions.iter());
     entries
         .into_iter()
         .flatten()

@@ -70,7 +70,7 @@ impl<'a> Sight<'a> {
         let object = check
             .object
             .and_then(|hash| entity(Kind::Object, hash)?.as_object());
-        let claims = customer.map(|customer| customer.claims.iter());
+        let claims = customer.map(|customer| customer.rare.claims.iter());
         let on_object = object.map(|object| object.claims.iter());
         let both = claims.into_iter().flatten();
         let owner = claim::governing(both.chain(on_object.into_iter().flatten()), now);

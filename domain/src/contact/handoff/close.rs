@@ -86,7 +86,7 @@ fn closed(
     let customer = entities.get(&entity).and_then(ContactEntity::as_customer);
     // The hold lasts until the outcome is due, and nothing else ends it, so it is live.
     let is_hold = |claim: &Claim| claim.id == id;
-    if customer.is_some_and(|customer| customer.claims.iter().any(is_hold)) {
+    if customer.is_some_and(|customer| customer.rare.claims.iter().any(is_hold)) {
         events.push((entity, Event::ClaimReleased(ClaimReleased { id, at: now })));
     }
     let notices = match suppressed(entities, command, (known, outcome), context) {

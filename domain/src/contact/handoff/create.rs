@@ -48,7 +48,7 @@ pub(in crate::contact) fn decide(
     let entity = key(command.space, Kind::Customer, create.customer);
     let view = entities.view(&entity);
     let customer = view.entity.and_then(ContactEntity::as_customer);
-    let claims = customer.map_or(&[][..], |known| &known.claims);
+    let claims = customer.map_or(&[][..], |known| &known.rare.claims);
     let kept = customer.map_or(&[][..], Customer::handoffs);
     let kept = kept.iter().filter(|known| now < known.until).count();
     let open = claims.iter().filter(|claim| is_open(claim, now)).count();
@@ -125,7 +125,7 @@ fn package(
     policy: &Policy,
     now: Timestamp,
 ) -> Package {
-    let claims = customer.map_or(&[][..], |known| &known.claims);
+    let claims = customer.map_or(&[][..], |known| &known.rare.claims);
     let suppressed = advise::suppressions(customer, None, now);
     let names = suppressed.iter();
     let names = names.filter_map(|purpose| policy.suppression_purpose_name(*purpose));

@@ -301,7 +301,7 @@ fn k3_a_token_named_twice_is_recorded_twice_and_counted_as_reused() {
     }
     assert!(world.declare(&made).accepted);
     assert!(world.declare(&made).accepted);
-    assert_eq!(world.customer("p").tokens_reused, 1);
+    assert_eq!(world.customer("p").rare.tokens_reused, 1);
     assert_eq!(world.customer("p").contacts.len(), 2);
     let noted: Vec<_> = world.notes.iter().map(|note| note.decision).collect();
     assert_eq!(noted, [Noted::Accepted, Noted::AcceptedTokenReused]);
@@ -317,7 +317,7 @@ fn named_tokens_are_bounded() {
         }
         world.declare(&made);
     }
-    assert_eq!(world.customer("p").tokens.len(), TOKENS_KEPT);
+    assert_eq!(world.customer("p").rare.tokens.len(), TOKENS_KEPT);
 }
 
 #[test]

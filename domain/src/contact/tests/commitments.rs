@@ -203,8 +203,13 @@ fn what_is_over_is_bounded_and_forgotten() {
         take(&mut world, &offer("p", &id, "offer").command());
         take(&mut world, &end_offer(Some("p"), &id, Withdrawn));
     }
-    assert_eq!(world.customer("p").commitments.len(), ENDED_KEPT_MAX);
-    let last = world.customer("p").commitments.last().expect("the newest");
+    assert_eq!(world.customer("p").rare.commitments.len(), ENDED_KEPT_MAX);
+    let last = world
+        .customer("p")
+        .rare
+        .commitments
+        .last()
+        .expect("the newest");
     assert_eq!(&*last.id, format!("offer {}", ENDED_KEPT_MAX + 19));
     world.full = true;
     assert_eq!(

@@ -47,7 +47,7 @@ fn an_erasure_takes_the_customers_handoffs_and_promises() {
         seen(&world.run(&read_handoff("other"))),
         Some(HandoffStatus::Created)
     );
-    assert_eq!(world.customer("p").dealings, None);
+    assert_eq!(world.customer("p").rare.dealings, None);
 }
 
 #[test]

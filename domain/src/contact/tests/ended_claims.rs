@@ -35,7 +35,7 @@ fn of_ended_claims_a_target_remembers_the_newest() {
         claimed(&mut world, &ended[number]);
     }
     claimed(&mut world, &claim_on("p", "b").command());
-    assert_eq!(world.customer("p").claims.len(), ENDED_KEPT_MAX + 1);
+    assert_eq!(world.customer("p").rare.claims.len(), ENDED_KEPT_MAX + 1);
     let owner = world.check(check().to("p")).owner.expect("an owner");
     assert_eq!(&*owner.holder, "b", "what is live stays");
     assert_eq!(world.run(&ended[2]), Reply::NotFound);

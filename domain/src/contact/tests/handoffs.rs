@@ -245,7 +245,7 @@ fn h6_an_outcome_suppresses_what_the_space_maps_it_to_once() {
         decided(&world.check(marketing.clone())),
         (Verdict::Deny, Some(Reason::Suppressed))
     );
-    let entries = world.customer("p").suppressions.clone();
+    let entries = world.customer("p").rare.suppressions.clone();
     assert_eq!(entries.len(), 1);
     assert_eq!((entries[0].number, entries[0].source), (1, CRM));
     assert_eq!(&*entries[0].destination, b"p");
@@ -257,7 +257,7 @@ fn h6_an_outcome_suppresses_what_the_space_maps_it_to_once() {
     world.run(&outcome);
     assert_eq!(world.feed(), 1);
     assert_eq!(
-        world.customer("p").suppressions,
+        world.customer("p").rare.suppressions,
         entries,
         "a repeat adds nothing"
     );
@@ -282,7 +282,7 @@ fn h6_a_handle_that_is_no_destination_has_nothing_to_suppress() {
     world.run(&wanted.command());
     let closed = shown(&mut world, &close(OUTCOME, "h", Some("opt_out")));
     assert_eq!(closed.status, HandoffStatus::Closed);
-    assert!(world.customer("p").suppressions.is_empty());
+    assert!(world.customer("p").rare.suppressions.is_empty());
     assert_eq!(world.feed(), 0);
 }
 
@@ -331,7 +331,7 @@ fn h7_a_repeat_makes_no_second_handoff_whatever_id_it_proposes() {
 fn a_hold_is_nobodys_to_renew_to_release_or_to_observe_away() {
     let mut world = World::new();
     made(&mut world, "h");
-    let hold = world.customer("p").claims[0].clone();
+    let hold = world.customer("p").rare.claims[0].clone();
     let release = release(hold.id, hold.epoch.cast_signed());
     assert_eq!(world.run(&release), Reply::NotFound);
     let claim = world.run(&claim_on("p", "desk").level("transfer_pending").command());
@@ -340,7 +340,7 @@ fn a_hold_is_nobodys_to_renew_to_release_or_to_observe_away() {
         "its own claim beside the hold"
     );
     world.run(&claim_on("p", "bot").seen_by("panel", None));
-    let claims = &world.customer("p").claims;
+    let claims = &world.customer("p").rare.claims;
     assert_eq!(claims.len(), 3);
     assert_eq!(claims[0], hold);
     let other = claim_on("p", "seller").command();

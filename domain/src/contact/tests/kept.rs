@@ -5,7 +5,7 @@ use super::{HOUR_S, NOON, World};
 use crate::contact::Contact;
 use crate::contact::command::{Body, Command};
 use crate::contact::commitment::{CommitmentState, ENDED_KEPT_S};
-use crate::contact::customer::{Customer, HELD_SUPPRESSIONS_MAX};
+use crate::contact::customer::{Customer, Details, HELD_SUPPRESSIONS_MAX, Rare};
 use crate::contact::entity::ContactEntity;
 use crate::contact::event::{CustomerErased, Event};
 use crate::contact::fixture::{
@@ -67,11 +67,15 @@ fn a_named_token_is_remembered_once_and_for_a_day() {
         let mut world = World::new();
         world.declare(&naming(1));
         world.declare(&naming(1));
-        assert_eq!(world.customer("p").tokens.len(), 1);
+        assert_eq!(world.customer("p").rare.tokens.len(), 1);
         world.now = NOON.plus_ms(passed_ms);
         world.declare(&naming(2));
-        assert_eq!(world.customer("p").tokens.len(), remembered);
-        assert_eq!(world.customer("p").tokens_reused, 1, "the other is new");
+        assert_eq!(world.customer("p").rare.tokens.len(), remembered);
+        assert_eq!(
+            world.customer("p").rare.tokens_reused,
+            1,
+            "the other is new"
+        );
     }
 }
 
@@ -84,7 +88,7 @@ fn an_offer_that_is_over_is_forgotten_at_its_end() {
         world.declare(&end_offer(Some("p"), "a", CommitmentState::Withdrawn));
         world.now = NOON.plus_ms(passed_ms);
         world.declare(&offer("p", "b", "offer").command());
-        assert_eq!(world.customer("p").commitments.len(), remembered);
+        assert_eq!(world.customer("p").rare.commitments.len(), remembered);
     }
 }
 
@@ -99,7 +103,7 @@ fn of_each_channel_the_newest_message_is_kept() {
         world.run(&message("p", channel, world.now));
     }
     let known = world.customer("p");
-    assert_eq!(known.messages.len(), 2);
+    assert_eq!(known.rare.messages.len(), 2);
     for (second, channel) in [(1, "voice"), (2, "whatsapp")] {
         let last = known.last_message(ChannelId::of(channel));
         assert_eq!(last, Some(NOON.plus_s(second)), "{channel}");
@@ -122,7 +126,7 @@ fn a_held_customer_with_many_suppressions_lets_the_old_ones_go() {
         }
         world.pass_s(CHANGES_KEPT_DAYS * DAY_S);
         world.declare(&suppress("p", "marketing").command());
-        assert_eq!(world.customer("p").suppressions.len(), remembered);
+        assert_eq!(world.customer("p").rare.suppressions.len(), remembered);
     }
 }
 
@@ -132,7 +136,7 @@ fn an_entry_is_over_from_its_end_or_its_lift_on() {
     let mut added = suppress("p", "marketing");
     added.until = Some(NOON.plus_ms(10));
     world.declare(&added.command());
-    let mut entry = world.customer("p").suppressions[0].clone();
+    let mut entry = world.customer("p").rare.suppressions[0].clone();
     for (passed_ms, is_over) in [(0, false), (9, false), (10, true), (11, true)] {
         assert_eq!(entry.is_over(NOON.plus_ms(passed_ms)), is_over);
     }
@@ -146,8 +150,11 @@ fn an_entry_is_over_from_its_end_or_its_lift_on() {
 #[test]
 fn the_marks_of_legal_holds_outlive_an_erasure() {
     let mut entity = ContactEntity::Customer(Box::new(Customer {
-        legal_holds: 2,
-        tokens_reused: 3,
+        rare: Rare::from(Details {
+            legal_holds: 2,
+            tokens_reused: 3,
+            ..Details::default()
+        }),
         ..Customer::default()
     }));
     Contact::apply(
@@ -155,7 +162,7 @@ fn the_marks_of_legal_holds_outlive_an_erasure() {
         &Event::CustomerErased(CustomerErased { at: NOON }),
     );
     let left = entity.as_customer().expect("a customer");
-    assert_eq!((left.legal_holds, left.tokens_reused), (2, 0));
+    assert_eq!((left.rare.legal_holds, left.rare.tokens_reused), (2, 0));
 }
 
 /// Spaces keep tens of millions of customers with one or two entries in a list.

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::{NOON, World, claim_of, lock_of, through_postcard};
 use crate::contact::Contact;
 use crate::contact::command::{Command, Route, Settlement};
-use crate::contact::customer::{Contact as Counted, ContactState, Customer};
+use crate::contact::customer::{Contact as Counted, ContactState, Customer, Details, Rare};
 use crate::contact::entity::ContactEntity;
 use crate::contact::fixture::{
     check, contact_made, declare_effect, hand_over, lift, message, promise, reserve, settle,
@@ -121,7 +121,7 @@ fn broken(entity: &ContactEntity) -> Option<&'static str> {
 fn law_c1_c3_c4_a_broken_entity_is_seen() {
     let customer = |contacts: Vec<Counted>| {
         ContactEntity::Customer(Box::new(Customer {
-            contacts,
+            contacts: contacts.into(),
             ..Customer::default()
         }))
     };
@@ -135,7 +135,10 @@ fn law_c1_c3_c4_a_broken_entity_is_seen() {
         Some("C1")
     );
     let claims = ContactEntity::Customer(Box::new(Customer {
-        claims: vec![claim_of("a", 3), claim_of("b", 3)],
+        rare: Rare::from(Details {
+            claims: vec![claim_of("a", 3), claim_of("b", 3)],
+            ..Details::default()
+        }),
         ..Customer::default()
     }));
     assert_eq!(broken(&claims), Some("C4"));

@@ -72,7 +72,7 @@ fn an_end_leaves_other_sources_and_declarations_alone() {
     world.run(&claim_on("p", "closing").command());
     world.run(&claim_on("p", "router").seen_by("middleware", Some(NOON)));
     world.run(&ends(NOON));
-    let live: Vec<&Claim> = world.customer("p").claims.iter().collect();
+    let live: Vec<&Claim> = world.customer("p").rare.claims.iter().collect();
     assert_eq!(live.iter().filter(|claim| claim.is_live(NOON)).count(), 2);
 }
 
@@ -110,7 +110,7 @@ fn an_end_of_the_same_instant_counts_and_an_older_one_is_noted() {
 fn an_end_leaves_of_a_claim_all_but_its_times_and_its_epoch() {
     let mut world = World::new();
     world.run(&begins("maria", NOON));
-    let before = world.customer("p").claims[0].clone();
+    let before = world.customer("p").rare.claims[0].clone();
     world.pass_s(60);
     world.run(&ends(NOON.plus_s(30)));
     let ended = Claim {
@@ -120,7 +120,7 @@ fn an_end_leaves_of_a_claim_all_but_its_times_and_its_epoch() {
         observed_at: NOON.plus_s(30),
         ..before
     };
-    assert_eq!(world.customer("p").claims, [ended]);
+    assert_eq!(world.customer("p").rare.claims, [ended]);
 }
 
 /// A name leads to its claim for 92 days, so what ends after 90 ends under a new one.
@@ -134,13 +134,13 @@ fn an_end_keeps_the_name_for_90_days_and_then_hands_out_a_new_one() {
     }
     world.now = NOON.plus_s(RENEWED_S).plus_ms(-1);
     world.run(&ends(world.now));
-    let before = world.customer("p").claims.clone();
+    let before = world.customer("p").rare.claims.clone();
     assert_eq!((before.len(), before[0].named_at), (1, NOON));
     world.now = NOON.plus_s(RENEWED_S);
     let named_at = world.now;
     world.run(&ends(named_at));
     let id = Id(hash("panel ends").0);
-    let claims = &world.customer("p").claims;
+    let claims = &world.customer("p").rare.claims;
     assert_eq!(claims.len(), 2, "the old name has ended as it had");
     assert_eq!(claims[0], before[0]);
     assert_eq!((claims[1].id, claims[1].named_at), (id, named_at));
@@ -162,7 +162,7 @@ fn an_observation_takes_the_place_of_what_its_source_observed_and_of_nothing_els
     world.run(&claim_on("p", "router").seen_by("middleware", Some(NOON)));
     world.run(&begins("maria", NOON.plus_s(-10)));
     let live = |world: &World| {
-        let claims = world.customer("p").claims.iter();
+        let claims = world.customer("p").rare.claims.iter();
         let live = claims.filter(|claim| claim.is_live(world.now));
         live.map(|claim| claim.holder.to_string())
             .collect::<Vec<_>>()
@@ -261,7 +261,7 @@ proptest! {
             let begin = kinds[usize::try_from(*step).unwrap()];
             let command = if begin { begins(&format!("h{step}"), at) } else { ends(at) };
             world.run(&command);
-            let newest = world.customer("p").claims.iter().map(|claim| claim.epoch).max();
+            let newest = world.customer("p").rare.claims.iter().map(|claim| claim.epoch).max();
             prop_assert!(newest >= Some(epoch), "C4");
             epoch = newest.unwrap_or_default();
         }

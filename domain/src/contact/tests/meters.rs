@@ -95,7 +95,7 @@ fn the_meter_of_another_operation_goes_when_its_window_is_over() {
         world.run(&admit("glance", customer(), Some(1), 1));
         world.now = NOON.plus_ms(passed_ms);
         world.run(&admit("search", customer(), Some(1), 2));
-        let paid = world.customer("p").paid.as_deref().expect("meters");
+        let paid = world.customer("p").rare.paid.as_deref().expect("meters");
         let has = |operation| paid.of(OperationId::of(operation)).is_some();
         assert_eq!((has("glance"), has("search")), (is_kept, true));
     }

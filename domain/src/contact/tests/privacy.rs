@@ -5,7 +5,7 @@ use crate::contact::command::{
     Body, Command, ForgetCustomer, HoldPlace, PlaceHold, ReleaseHold, Route,
 };
 use crate::contact::commitment::CommitmentState::Declined;
-use crate::contact::customer::{Customer, HELD_CONTACTS_MAX};
+use crate::contact::customer::{Customer, Details, HELD_CONTACTS_MAX, Rare};
 use crate::contact::erasure::Erased;
 use crate::contact::fixture::{
     AGENTS, SPACE, check, claim_on, command, contact_made, end_offer, hand_over, hash, lift, lock,
@@ -138,11 +138,14 @@ fn s19_an_erasure_takes_everything_but_the_suppressions() {
     );
     let left = world.customer("p");
     let nothing_else = Customer {
-        suppressions: left.suppressions.clone(),
+        rare: Rare::from(Details {
+            suppressions: left.rare.suppressions.clone(),
+            ..Details::default()
+        }),
         ..Customer::default()
     };
     assert_eq!(left, &nothing_else);
-    assert_eq!(left.suppressions.len(), 1);
+    assert_eq!(left.rare.suppressions.len(), 1);
     let asked = check().to("p").purpose("retention").on("whatsapp");
     assert_eq!(
         decided(&world.check(asked)),
@@ -174,7 +177,7 @@ fn sealed_terms_go_with_their_customer_and_their_ids_stay_taken() {
     assert!(!world.declare(&other).accepted, "the id is taken");
     // A word that comes late about an erased offer finds its customer, and nothing of the offer.
     world.declare(&end_offer(None, "o2", Declined));
-    assert!(!world.customer("p").commitments[0].is_offered());
+    assert!(!world.customer("p").rare.commitments[0].is_offered());
 }
 
 #[test]
@@ -243,8 +246,8 @@ fn a_held_customer_is_neither_erased_nor_purged() {
     assert_eq!(
         (
             kept.contacts.len(),
-            kept.claims.len(),
-            kept.commitments.len()
+            kept.rare.claims.len(),
+            kept.rare.commitments.len()
         ),
         (2, 1, 2)
     );
@@ -256,8 +259,8 @@ fn a_held_customer_is_neither_erased_nor_purged() {
     assert_eq!(
         (
             kept.contacts.len(),
-            kept.claims.len(),
-            kept.commitments.len()
+            kept.rare.claims.len(),
+            kept.rare.commitments.len()
         ),
         (3, 2, 3)
     );
@@ -331,12 +334,12 @@ fn a_held_customer_keeps_suppressions_that_are_lifted() {
         world.declare(&lift("p", purpose, None));
         world.pass_s(100 * DAY_S);
     }
-    assert_eq!(world.customer("p").suppressions.len(), 2);
+    assert_eq!(world.customer("p").rare.suppressions.len(), 2);
     for id in [1, 2] {
         held(&mut world, &release_hold(id));
     }
     world.declare(&suppress("p", "collection").command());
-    assert_eq!(world.customer("p").suppressions.len(), 1);
+    assert_eq!(world.customer("p").rare.suppressions.len(), 1);
 }
 
 #[test]

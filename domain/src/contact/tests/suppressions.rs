@@ -138,12 +138,12 @@ fn a_lift_takes_every_window_of_the_source() {
     world.declare(&within(suppress("p", "any"), "11:00", "13:00").command());
     world.declare(&within(suppress("p", "any"), "11:30", "14:00").command());
     assert_eq!(
-        world.customer("p").suppressions.len(),
+        world.customer("p").rare.suppressions.len(),
         2,
         "a window is part of the identity"
     );
     assert!(world.declare(&lift("p", "any", None)).accepted);
-    let entries = &world.customer("p").suppressions;
+    let entries = &world.customer("p").rare.suppressions;
     assert!(entries.iter().all(|entry| entry.lifted == Some(NOON)));
     assert_eq!(world.feed(), 4, "each entry's lift is a change of its own");
 }
@@ -209,17 +209,17 @@ fn s14_a_reason_ends_what_names_no_end() {
     let mut added = suppress("p", "marketing");
     added.reason = ReasonId::of("cooling_off");
     world.declare(&added.command());
-    let entry = &world.customer("p").suppressions[0];
+    let entry = &world.customer("p").rare.suppressions[0];
     assert_eq!(entry.since, NOON);
     assert_eq!(entry.until, Some(NOON.plus_s(30 * 24 * HOUR_S)));
     let mut own_end = suppress("q", "marketing");
     own_end.reason = ReasonId::of("cooling_off");
     own_end.until = Some(NOON.plus_s(5));
     world.declare(&own_end.command());
-    let entry = &world.customer("q").suppressions[0];
+    let entry = &world.customer("q").rare.suppressions[0];
     assert_eq!(entry.until, Some(NOON.plus_s(5)));
     world.declare(&suppress("r", "marketing").command());
-    assert_eq!(world.customer("r").suppressions[0].until, None);
+    assert_eq!(world.customer("r").rare.suppressions[0].until, None);
 }
 
 #[test]
@@ -252,7 +252,7 @@ fn an_entry_under_a_name_that_is_gone_can_be_lifted() {
     let lifted = lift("p", "marketing", whatsapp);
     assert_eq!(Contact::rebind(&mut lifted.clone(), &world.policy), Ok(()));
     assert!(world.declare(&lifted).accepted);
-    assert_eq!(world.customer("p").suppressions[0].lifted, Some(NOON));
+    assert_eq!(world.customer("p").rare.suppressions[0].lifted, Some(NOON));
     assert!(!world.declare(&lifted).accepted, "it is lifted already");
 }
 
@@ -260,12 +260,12 @@ fn an_entry_under_a_name_that_is_gone_can_be_lifted() {
 fn adding_again_renews_the_entry_under_its_id() {
     let mut world = World::new();
     world.declare(&suppress("p", "marketing").command());
-    let first = world.customer("p").suppressions[0].clone();
+    let first = world.customer("p").rare.suppressions[0].clone();
     world.pass_s(60);
     let mut again = suppress("p", "marketing");
     again.until = Some(NOON.plus_s(HOUR_S));
     world.declare(&again.command());
-    let entries = &world.customer("p").suppressions;
+    let entries = &world.customer("p").rare.suppressions;
     assert_eq!(entries.len(), 1);
     assert_eq!(entries[0].entry, first.entry);
     assert_eq!(entries[0].since, NOON.plus_s(60));
@@ -280,7 +280,7 @@ fn each_part_of_the_identity_makes_an_entry_of_its_own() {
     world.declare(&on(suppress("p", "marketing"), "voice").command());
     world.declare(&within(suppress("p", "marketing"), "11:00", "13:00").command());
     world.declare(&suppress("p", "marketing").command().sent_by(CRM));
-    assert_eq!(world.customer("p").suppressions.len(), 5);
+    assert_eq!(world.customer("p").rare.suppressions.len(), 5);
 }
 
 #[test]
@@ -304,14 +304,14 @@ fn a_change_takes_the_next_number_and_nothing_else_does() {
     let mut numbers = Vec::new();
     for who in ["p", "q", "p"] {
         world.declare(&suppress(who, "marketing").command());
-        numbers.push(world.customer(who).suppressions[0].number);
+        numbers.push(world.customer(who).rare.suppressions[0].number);
     }
     assert_eq!(numbers, [1, 2, 3], "added, added, renewed");
     assert!(!world.declare(&lift("p", "service", None)).accepted);
     world.check(marketing());
     assert_eq!(world.feed(), 3);
     assert!(world.declare(&lift("p", "marketing", None)).accepted);
-    assert_eq!(world.customer("p").suppressions[0].number, 4);
+    assert_eq!(world.customer("p").rare.suppressions[0].number, 4);
     let told: Vec<_> = world.notices.iter().map(listed).collect();
     assert_eq!(told, [1, 2, 3, 4]);
     let lifted = world.notices.iter().map(|notice| {
@@ -343,11 +343,11 @@ fn a_repeat_of_a_keyed_addition_takes_no_number() {
 fn a_lifted_entry_comes_back_under_its_id_and_is_forgotten_after_a_month() {
     let mut world = World::new();
     world.declare(&suppress("p", "marketing").command());
-    let id = world.customer("p").suppressions[0].entry;
+    let id = world.customer("p").rare.suppressions[0].entry;
     world.declare(&lift("p", "marketing", None));
     world.pass_s(KEPT_S - 1);
     world.declare(&suppress("p", "marketing").command());
-    let entry = &world.customer("p").suppressions[0];
+    let entry = &world.customer("p").rare.suppressions[0];
     assert_eq!((entry.entry, entry.lifted), (id, None));
     assert_eq!(
         decided(&world.check(marketing())),
@@ -356,7 +356,7 @@ fn a_lifted_entry_comes_back_under_its_id_and_is_forgotten_after_a_month() {
     world.declare(&lift("p", "marketing", None));
     world.pass_s(KEPT_S);
     world.declare(&suppress("p", "service").command());
-    let entries = &world.customer("p").suppressions;
+    let entries = &world.customer("p").rare.suppressions;
     assert_eq!(entries.len(), 1, "the lifted one went with the event");
     assert_ne!(entries[0].entry, id);
 }
@@ -370,7 +370,7 @@ fn people_and_sources_do_not_lift_each_others_entries() {
     world.declare(&by_people);
     assert!(!world.declare(&lift("p", "marketing", None)).accepted);
     world.declare(&suppress("p", "marketing").command());
-    assert_eq!(world.customer("p").suppressions.len(), 2);
+    assert_eq!(world.customer("p").rare.suppressions.len(), 2);
     let lifted = lift("p", "marketing", None).sent_by(SourceId::PEOPLE);
     assert!(world.declare(&lifted).accepted);
     assert_eq!(
@@ -469,7 +469,7 @@ fn an_opt_out_is_taken_however_many_were_lifted() {
         opt_out.source = SourceId(source);
         world.run_unchecked(&opt_out);
     }
-    let entries = &world.customer("p").suppressions;
+    let entries = &world.customer("p").rare.suppressions;
     assert_eq!(entries.len(), 1_000);
     assert!(entries.iter().all(|entry| entry.in_force(world.now)));
     opt_out.source = SourceId(2_000);

@@ -38,7 +38,7 @@ impl Holds {
     }
 
     pub(super) fn shown(&mut self, customer: KeyHash, holds: Option<&Customer>) {
-        let offers = holds.map_or(&[][..], |holds| &holds.commitments);
+        let offers = holds.map_or(&[][..], |holds| &holds.rare.commitments);
         let offers = offers.iter().map(|offer| offer.id.clone()).collect();
         let handoffs = holds.map_or(&[][..], Customer::handoffs).iter();
         let handoffs = handoffs.map(|known| known.id).collect();
