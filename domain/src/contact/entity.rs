@@ -50,7 +50,8 @@ impl ContactEntity {
         match self {
             Self::Customer(customer) => {
                 let newest = customer.contacts.last();
-                customer.claims.len() + newest.map_or(0, |contact| usize::from(contact.keep_hours))
+                let newest = newest.map_or(0, |contact| usize::from(contact.keep_hours));
+                customer.rare.claims.len() + customer.effects.len() + newest
             }
             Self::Object(object) => object.locks.len(),
             Self::Effect(_)
