@@ -5,8 +5,8 @@
 //! wiring, which opens it, and through [`crate::Log`] by the committer and recovery.
 //!
 //! `docs/storage.md` §1.5 is binding for this file and those beside it. In short: one tree, chunks
-//! that stay below sled's blob files, one batch and one sync of our own per commit (several for a
-//! large one, see `sled/stages.rs`), and any failure to write or sync is final for the handle.
+//! that stay below sled's blob files, one sync of our own per commit (several for a large one, see
+//! `sled/stages.rs`), and any failure to write or sync is final for the handle.
 //!
 //! Locks: `writer` is held for a whole commit with its sync, `book` only for a look or an entry,
 //! `values` keeps readers of many-chunk values off a batch. In this order.
@@ -48,7 +48,7 @@ pub(crate) use self::begin::Beginning;
 use self::day_mark::{DayMark, Look};
 use self::history::History;
 pub use self::recover::Recovery;
-use self::stages::Stages;
+use self::stages::{Stage, Stages};
 pub use self::store::SyncObserver;
 use self::store::{Store, StoreOptions};
 use self::told::Whose;
@@ -60,8 +60,8 @@ use crate::run_mark::Acknowledged;
 /// sled's page cache. The hot state lives in our own maps.
 const CACHE_BYTES: u64 = 64 * 1024 * 1024;
 
-/// Bytes written in one batch. A larger commit is written in several, of which only the last makes
-/// it whole: see `stages.rs`.
+/// Bytes written before one sync. A larger commit is written in several stages, of which only the
+/// last makes it whole: see `stages.rs`.
 const STAGE_BYTES: usize = 256 * 1024;
 /// How long a write or a sync may take before its outcome counts as unknown.
 const WAIT_MAX: Duration = Duration::from_secs(30);
@@ -244,6 +244,12 @@ impl SledLog {
         self.store.write(batch)
     }
 
+    /// Writes a stage of a commit durably, as [`Self::write`] does a batch.
+    fn write_stage(&self, stage: Stage) -> Result<(), String> {
+        let _readers_wait = self.values.write().unwrap_or_else(PoisonError::into_inner);
+        self.store.write_stage(stage)
+    }
+
     /// Everything a commit writes, and the size of its journal part in bytes.
     fn stages_of(&self, number: u64, commit: &Commit) -> Result<(Stages, u64), LogError> {
         let mut stages = Stages::default();
@@ -251,8 +257,9 @@ impl SledLog {
             let name = keys::slice(slice.partition, slice.snapshot, slice.index);
             stages.add(&name, &slice.bytes);
         }
-        let record = record::encode(commit);
-        stages.add_last(&keys::journal(number), &record);
+        let head = record::head(commit);
+        let parts = record::parts(&head, commit);
+        stages.add_last(&keys::journal(number), &parts);
         for seal in &commit.seals {
             let pointer = landmarks::encode_pointer(number, seal);
             let name = keys::pointer(seal.partition);
@@ -263,7 +270,7 @@ impl SledLog {
             let name = keys::row(keys::USER, key);
             values::put(&self.store, stages.last(), &name, value.as_deref())?;
         }
-        Ok((stages, record.len() as u64))
+        Ok((stages, parts.iter().map(|part| part.len() as u64).sum()))
     }
 
     /// Removes keys of doomed commits, at most `limit`; the floor that covers them is written

@@ -8,9 +8,12 @@ use super::keys;
 use crate::log::CHUNK_BYTES_MAX;
 
 const VERSION: u8 = 1;
-const HEAD_BYTES: usize = 1 + 4 + 4 + 4;
+pub(super) const HEAD_BYTES: usize = 1 + 4 + 4 + 4;
 /// Bytes of a value that one chunk carries.
 pub(super) const CHUNK_ROOM: usize = CHUNK_BYTES_MAX - HEAD_BYTES;
+
+/// What is said of [`Defect::Unfilled`] where it is damage.
+pub(super) const UNFILLED: &str = "a chunk is empty";
 
 /// Why a value cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,6 +22,8 @@ pub(super) enum Defect {
     Damaged(String),
     /// It was written by a newer program.
     Newer(u8),
+    /// Its key was laid out, and the chunk never came: see `Store::write_stage`.
+    Unfilled,
 }
 
 /// What each chunk says about the whole.
@@ -30,32 +35,46 @@ pub(super) struct Head {
     pub(super) count: u32,
 }
 
-/// Cuts a value into chunks and hands each to `put`; answers how many.
-pub(super) fn cut(prefix: &[u8], value: &[u8], put: &mut dyn FnMut(Vec<u8>, &[u8])) -> u32 {
+/// Cuts a value into chunks and hands each to `put`; answers how many. The value comes in parts, so
+/// that nobody has to put it together first.
+pub(super) fn cut(prefix: &[u8], mut parts: &[&[u8]], put: &mut dyn FnMut(Vec<u8>, &[u8])) -> u32 {
+    let length = parts.iter().map(|part| part.len()).sum();
     let head = Head {
-        length: u32::try_from(value.len()).expect("a commit's bound is far below 4 GiB"),
-        count: count_of(value.len()),
+        length: u32::try_from(length).expect("a commit's bound is far below 4 GiB"),
+        count: count_of(length),
     };
     let mut scratch = Vec::with_capacity(CHUNK_BYTES_MAX);
+    let mut part: &[u8] = &[];
     for number in 0..head.count {
-        let from = CHUNK_ROOM * usize::try_from(number).expect("usize has at least 32 bits");
-        let to = value.len().min(from + CHUNK_ROOM);
-        let bytes = &value[from..to];
-        let key = keys::chunk(prefix, number);
         scratch.clear();
-        close(&mut scratch, &key, head, bytes);
+        scratch.resize(HEAD_BYTES, 0);
+        while scratch.len() < CHUNK_BYTES_MAX {
+            if part.is_empty() {
+                let Some((next, rest)) = parts.split_first() else {
+                    break;
+                };
+                (part, parts) = (next, rest);
+            }
+            let (bytes, rest) = part.split_at(part.len().min(CHUNK_BYTES_MAX - scratch.len()));
+            scratch.extend_from_slice(bytes);
+            part = rest;
+        }
+        let key = keys::chunk(prefix, number);
+        close(&mut scratch, &key, head);
         put(key, &scratch);
     }
     head.count
 }
 
-/// Appends one chunk.
-pub(super) fn close(out: &mut Vec<u8>, key: &[u8], head: Head, bytes: &[u8]) {
-    out.push(VERSION);
-    out.extend_from_slice(&checksum(key, head, bytes).to_be_bytes());
-    out.extend_from_slice(&head.length.to_be_bytes());
-    out.extend_from_slice(&head.count.to_be_bytes());
-    out.extend_from_slice(bytes);
+/// Puts the head before the bytes of a chunk, where room was left for it.
+pub(super) fn close(chunk: &mut [u8], key: &[u8], head: Head) {
+    let (room, bytes) = chunk
+        .split_first_chunk_mut::<HEAD_BYTES>()
+        .expect("room was left");
+    room[0] = VERSION;
+    room[1..5].copy_from_slice(&checksum(key, head, bytes).to_be_bytes());
+    room[5..9].copy_from_slice(&head.length.to_be_bytes());
+    room[9..].copy_from_slice(&head.count.to_be_bytes());
 }
 
 /// How many chunks a value of this many bytes takes.
@@ -67,7 +86,7 @@ pub(super) fn count_of(bytes: usize) -> u32 {
 pub(super) fn open<'a>(key: &[u8], chunk: &'a [u8]) -> Result<(Head, &'a [u8]), Defect> {
     let damaged = |why: &str| Err(Defect::Damaged(why.to_owned()));
     let Some((&version, rest)) = chunk.split_first() else {
-        return damaged("a chunk is empty");
+        return Err(Defect::Unfilled);
     };
     if version > VERSION {
         return Err(Defect::Newer(version));
@@ -170,10 +189,23 @@ mod tests {
 
     fn cut_all(value: &[u8]) -> Vec<(Vec<u8>, Vec<u8>)> {
         let mut chunks = Vec::new();
-        cut(b"j", value, &mut |key, chunk| {
+        cut(b"j", &[value], &mut |key, chunk| {
             chunks.push((key, chunk.to_vec()));
         });
         chunks
+    }
+
+    #[test]
+    fn parts_are_cut_as_the_whole_is() {
+        let value: Vec<u8> = (0..CHUNK_ROOM * 3 + 7).map(|i| (i % 251) as u8).collect();
+        for at in [0, 1, CHUNK_ROOM - 1, CHUNK_ROOM, CHUNK_ROOM * 2 + 5] {
+            let (first, rest) = value.split_at(at);
+            let mut chunks = Vec::new();
+            cut(b"j", &[first, &[], rest, &[]], &mut |key, chunk| {
+                chunks.push((key, chunk.to_vec()));
+            });
+            assert_eq!(chunks, cut_all(&value), "cut at {at}");
+        }
     }
 
     fn assemble(chunks: &[(Vec<u8>, Vec<u8>)]) -> Result<Vec<u8>, Defect> {

@@ -16,7 +16,7 @@ pub type Keyed = (Vec<u8>, Vec<u8>);
 /// When the commit breaks the bounds of [`crate::Log`].
 #[must_use]
 pub fn encode_record(commit: &Commit) -> Vec<u8> {
-    record::encode(commit)
+    record::parts(&record::head(commit), commit).concat()
 }
 
 /// The appends of a journal part; `None` when it is none.
@@ -29,7 +29,7 @@ pub fn decode_record(bytes: &[u8]) -> Option<Vec<Replayed>> {
 #[must_use]
 pub fn cut(prefix: &[u8], value: &[u8]) -> Vec<Keyed> {
     let mut chunks = Vec::new();
-    chunk::cut(prefix, value, &mut |key, bytes| {
+    chunk::cut(prefix, &[value], &mut |key, bytes| {
         chunks.push((key, bytes.to_vec()));
     });
     chunks
@@ -38,9 +38,9 @@ pub fn cut(prefix: &[u8], value: &[u8]) -> Vec<Keyed> {
 /// A chunk that says this about its value, with the checksum that belongs to it.
 #[must_use]
 pub fn close(key: &[u8], (length, count): (u32, u32), bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::new();
-    chunk::close(&mut out, key, Head { length, count }, bytes);
-    out
+    let mut chunk = [&[0; chunk::HEAD_BYTES], bytes].concat();
+    chunk::close(&mut chunk, key, Head { length, count });
+    chunk
 }
 
 /// The value of its chunks.

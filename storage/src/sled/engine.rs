@@ -47,8 +47,8 @@ impl Log for SledLog {
             self.store.fail();
             AppendError::Unknown(error.to_string())
         })?;
-        for batch in stages.into_batches() {
-            self.write(batch).map_err(AppendError::Unknown)?;
+        for stage in stages.into_stages() {
+            self.write_stage(stage).map_err(AppendError::Unknown)?;
         }
         let keys = chunk::count_of(usize::try_from(bytes).unwrap_or(usize::MAX));
         self.book().commit(number, bytes, keys, commit);

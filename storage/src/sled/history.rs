@@ -11,11 +11,13 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use sled::Batch;
+use sled::IVec;
 
+use super::chunk::{self, Defect};
 use super::day_mark::{DayMark, DayMarks};
 use super::files;
 use super::keys;
+use super::stages::Stage;
 use super::store::{Store, StoreOptions};
 use super::told::Whose;
 use super::values;
@@ -86,22 +88,27 @@ impl History {
         };
         mark.last.clone_from(last);
         let outcome = self.with_day(day, true, |store| {
-            let mut batch = Batch::default();
+            let mut stage = Stage::default();
             let mut bytes = 0;
             let mut seen = BTreeSet::new();
             for (key, value) in rows {
                 let prefix = keys::row(keys::HISTORY_ROW, key);
-                let was_there = values::put(store, &mut batch, &prefix, Some(value))?;
+                let batch = stage.batch.get_or_insert_default();
+                let was_there = values::put(store, batch, &prefix, Some(value))?;
+                if !was_there {
+                    let chunks = 0..chunk::count_of(value.len());
+                    let new = chunks.map(|number| IVec::from(keys::chunk(&prefix, number)));
+                    stage.new.extend(new);
+                }
                 mark.rows += u64::from(seen.insert(key) && !was_there);
                 bytes += key.len() + value.len();
                 if bytes >= super::STAGE_BYTES {
-                    store
-                        .write(std::mem::take(&mut batch))
-                        .map_err(LogError::Io)?;
+                    let full = std::mem::take(&mut stage);
+                    store.write_stage(full).map_err(LogError::Io)?;
                     bytes = 0;
                 }
             }
-            store.write(batch).map_err(LogError::Io)
+            store.write_stage(stage).map_err(LogError::Io)
         });
         if outcome.is_err() {
             self.has_failed.store(true, Ordering::Release);
@@ -124,7 +131,7 @@ impl History {
         let mut has = false;
         self.with_day(day, false, |store| {
             let name = keys::row(keys::HISTORY_ROW, key);
-            has = values::read(store, &name)?.is_some();
+            has = !values::is_unfilled(store, &name)? && values::read(store, &name)?.is_some();
             Ok(())
         })?;
         Ok(has)
@@ -136,8 +143,7 @@ impl History {
         self.with_day(day, false, |store| {
             let head = keys::HISTORY_ROW;
             values::scan(store, head, head, &mut |prefix, value| {
-                value.map_err(|defect| values::damaged(store, prefix, defect))?;
-                rows += 1;
+                rows += u64::from(filled(store, prefix, value)?.is_some());
                 Ok(true)
             })
         })?;
@@ -151,8 +157,9 @@ impl History {
             let start = keys::row(keys::HISTORY_ROW, from);
             let head = keys::HISTORY_ROW;
             values::scan(store, head, &start, &mut |prefix, value| {
-                let value = value.map_err(|defect| values::damaged(store, prefix, defect))?;
-                if let Some(key) = keys::parse_row(head, prefix) {
+                if let (Some(value), Some(key)) =
+                    (filled(store, prefix, value)?, keys::parse_row(head, prefix))
+                {
                     rows.push((key, value));
                 }
                 Ok(rows.len() < PAGE)
@@ -268,6 +275,21 @@ impl History {
                     .map_err(|error| files::io_error("read", &self.dir, &error))
             })
             .collect()
+    }
+}
+
+/// The value of a row; `None` when its key was laid out by a write that never came to its end.
+fn filled(
+    store: &Store,
+    prefix: &[u8],
+    value: Result<Vec<u8>, Defect>,
+) -> Result<Option<Vec<u8>>, LogError> {
+    match value {
+        Ok(value) => Ok(Some(value)),
+        Err(Defect::Unfilled) => Ok(None),
+        Err(defect @ (Defect::Damaged(_) | Defect::Newer(_))) => {
+            Err(values::damaged(store, prefix, defect))
+        }
     }
 }
 

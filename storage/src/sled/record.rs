@@ -11,12 +11,10 @@ use crate::log::{Commit, Epoch, Group, Partition, Replayed, Sequence};
 /// What the directory has of an append without partitions.
 const APPEND_BYTES_MIN: usize = 2 + 8 + 8 + 4 + 2;
 
-/// Encodes what the journal keeps of a commit.
-pub(super) fn encode(commit: &Commit) -> Vec<u8> {
-    let records: usize = commit.appends.iter().map(|a| a.records.len()).sum();
+/// Encodes what the journal keeps of a commit before the records.
+pub(super) fn head(commit: &Commit) -> Vec<u8> {
     let partitions: usize = commit.appends.iter().map(|a| a.partitions.len()).sum();
-    let mut out =
-        Vec::with_capacity(14 + commit.appends.len() * APPEND_BYTES_MIN + partitions * 2 + records);
+    let mut out = Vec::with_capacity(14 + commit.appends.len() * APPEND_BYTES_MIN + partitions * 2);
     out.extend_from_slice(&count::<u16>(commit.appends.len()).to_be_bytes());
     for parts in [commit.slices.len(), commit.seals.len(), commit.meta.len()] {
         out.extend_from_slice(&count::<u32>(parts).to_be_bytes());
@@ -31,10 +29,13 @@ pub(super) fn encode(commit: &Commit) -> Vec<u8> {
             out.extend_from_slice(&partition.0.to_be_bytes());
         }
     }
-    for append in &commit.appends {
-        out.extend_from_slice(&append.records);
-    }
     out
+}
+
+/// The journal part of a commit in its parts: the head, then the records, which lie in the commit.
+pub(super) fn parts<'a>(head: &'a [u8], commit: &'a Commit) -> Vec<&'a [u8]> {
+    let records = commit.appends.iter().map(|append| &append.records[..]);
+    std::iter::once(head).chain(records).collect()
 }
 
 fn count<T: TryFrom<usize>>(count: usize) -> T {
@@ -151,7 +152,7 @@ mod tests {
             cut in any::<proptest::sample::Index>(),
         ) {
             let commit = Commit { appends, ..Commit::default() };
-            let bytes = encode(&commit);
+            let bytes = parts(&head(&commit), &commit).concat();
             let decoded = decode(&bytes).expect("it was just encoded");
             prop_assert_eq!(decoded.len(), commit.appends.len());
             for (read, written) in decoded.iter().zip(&commit.appends) {

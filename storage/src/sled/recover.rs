@@ -132,6 +132,7 @@ fn scan_journal<'a>(store: &Store, marks: &'a Landmarks) -> Result<Scan<'a>, Log
             Ok(bytes) => scan.take(number, &bytes),
             Err(defect @ Defect::Newer(_)) => return Err(values::damaged(store, prefix, defect)),
             Err(Defect::Damaged(why)) => scan.spoil(number, why),
+            Err(Defect::Unfilled) => scan.spoil(number, chunk::UNFILLED.to_owned()),
         }
         Ok(true)
     })?;

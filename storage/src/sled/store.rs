@@ -24,9 +24,14 @@ use sled::{Batch, Db, IVec};
 use super::files::{io_error, mark_opening, move_aside, prepare, settle, unmark_opening};
 use super::heal::{self, Finding};
 use super::lock::Lock;
+use super::stages::Stage;
 use super::told::Whose;
 use super::worker::Worker;
 use crate::log::LogError;
+
+/// New keys of a batch from which on it pays to lay them out first: below, most of them find room
+/// in a leaf that is there.
+pub(super) const LAY_OUT_MIN: usize = 20;
 
 /// Watches every sync of a database file; for tests that keep what a power cut would leave.
 pub trait SyncObserver: Send + Sync {
@@ -212,7 +217,24 @@ impl Store {
     /// one batch half written, and sled's background threads never have more on their hands than
     /// they can take (see `worker.rs`).
     pub(super) fn write(&self, batch: Batch) -> Result<(), String> {
-        self.once(|core| core.write(batch))
+        self.write_stage(Stage {
+            batch: Some(batch),
+            ..Stage::default()
+        })
+    }
+
+    /// Writes a stage and makes it durable, as [`Self::write`] does a batch.
+    pub(super) fn write_stage(&self, stage: Stage) -> Result<(), String> {
+        self.once(move |core| {
+            core.put_stage(stage).map_err(|error| error.to_string())?;
+            core.sync()
+        })
+    }
+
+    /// Writes a stage without the sync.
+    #[cfg(test)]
+    pub(super) fn write_unsynced(&self, stage: Stage) -> sled::Result<()> {
+        self.core().put_stage(stage)
     }
 
     /// Runs a writing step unless an earlier one failed; a failure, a panic or no answer is final.
@@ -304,11 +326,39 @@ impl Core {
         }
     }
 
-    fn write(&self, batch: Batch) -> Result<(), String> {
-        self.db
-            .apply_batch(batch)
-            .and_then(|()| self.db.flush())
-            .map_err(|error| error.to_string())?;
+    /// Puts a stage into sled and has sled write it to the file.
+    fn put_stage(&self, stage: Stage) -> sled::Result<()> {
+        if stage.new.len() >= LAY_OUT_MIN {
+            self.lay_out(&stage.new)?;
+        }
+        for (key, chunk) in stage.chunks {
+            self.db.insert(key, chunk)?;
+        }
+        if let Some(batch) = stage.batch {
+            self.db.apply_batch(batch)?;
+        }
+        self.db.flush().map(|_| ())
+    }
+
+    /// Puts nothing under keys that are about to be filled.
+    ///
+    /// sled splits a leaf at its seventeenth value and writes both halves anew, with all the values
+    /// in them, so that each chunk of a large commit was written three times. With the keys laid
+    /// out, leaves split while they are next to empty, and chunks are written once, as changes to
+    /// leaves that are there. Ascending, because a split then leaves nine keys behind, and nine
+    /// changes are what sled takes before it writes a leaf as a whole.
+    ///
+    /// After a stop in between such a key belongs to a commit that did not come to its end or to a
+    /// snapshot that nothing names, which recovery removes, or to a row of history, which is as good
+    /// as not there until it is written again.
+    fn lay_out(&self, new: &[IVec]) -> sled::Result<()> {
+        for key in new {
+            self.db.insert(key, IVec::default())?;
+        }
+        Ok(())
+    }
+
+    fn sync(&self) -> Result<(), String> {
         self.check_blobs()?;
         let path = self.dir.join("db");
         let failed = |error: io::Error| format!("sync of {}: {error}", path.display());

@@ -6,9 +6,11 @@ mod opening;
 mod power;
 mod recovery;
 mod sync_proof;
+mod written;
 
 use std::path::Path;
 
+use super::stages::Stage;
 use super::testing::SledFactory;
 use crate::log::{Commit, Group, Log, Owned};
 use crate::suite;
@@ -33,6 +35,14 @@ pub(super) fn commit_one(log: &dyn Log, owned: &mut Owned, length: usize) {
     };
     log.commit(&commit).expect("the commit is in order");
     owned.last = owned.last.next();
+}
+
+/// The first step of a stage alone.
+fn laid_out(stage: Stage) -> Stage {
+    Stage {
+        new: stage.new,
+        ..Stage::default()
+    }
 }
 
 fn copy_dir(from: &Path, to: &Path) {

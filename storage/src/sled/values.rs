@@ -37,6 +37,12 @@ pub(super) fn read(store: &Store, prefix: &[u8]) -> Result<Option<Vec<u8>>, LogE
         .map_err(|defect| damaged(store, prefix, defect))
 }
 
+/// Is there nothing but a key that was laid out?
+pub(super) fn is_unfilled(store: &Store, prefix: &[u8]) -> Result<bool, LogError> {
+    let first = store.get(&keys::chunk(prefix, 0))?;
+    Ok(first.is_some_and(|chunk| chunk.is_empty()))
+}
+
 /// Adds a value to a batch (`None` removes it), with the removal of what an older and longer one
 /// would leave behind. Answers whether there was an older one.
 pub(super) fn put(
@@ -47,10 +53,13 @@ pub(super) fn put(
 ) -> Result<bool, LogError> {
     let key = keys::chunk(prefix, 0);
     let old = match store.get(&key)? {
-        Some(first) => {
-            let (head, _) = chunk::open(&key, &first).map_err(|d| damaged(store, prefix, d))?;
-            head.count
-        }
+        Some(first) => match chunk::open(&key, &first) {
+            Ok((head, _)) => head.count,
+            Err(Defect::Unfilled) => 0,
+            Err(defect @ (Defect::Damaged(_) | Defect::Newer(_))) => {
+                return Err(damaged(store, prefix, defect));
+            }
+        },
         None => 0,
     };
     let new = value.map_or(0, |value| insert(batch, prefix, value));
@@ -62,7 +71,7 @@ pub(super) fn put(
 
 /// Adds a value that was never there before.
 pub(super) fn insert(batch: &mut Batch, prefix: &[u8], value: &[u8]) -> u32 {
-    chunk::cut(prefix, value, &mut |key, chunk| {
+    chunk::cut(prefix, &[value], &mut |key, chunk| {
         batch.insert(key, IVec::from(chunk));
     })
 }
@@ -121,12 +130,15 @@ pub(super) fn damaged(store: &Store, prefix: &[u8], defect: Defect) -> LogError 
         prefix.escape_ascii(),
         store.dir().join("db").display()
     );
-    match defect {
-        Defect::Newer(version) => LogError::Format(format!(
-            "value {place} has format {version}, which a newer interlock has written"
-        )),
-        Defect::Damaged(why) => store
-            .whose()
-            .damaged(&format!("value {place} is damaged ({why})")),
-    }
+    let why = match defect {
+        Defect::Newer(version) => {
+            return LogError::Format(format!(
+                "value {place} has format {version}, which a newer interlock has written"
+            ));
+        }
+        Defect::Damaged(why) => why,
+        Defect::Unfilled => chunk::UNFILLED.to_owned(),
+    };
+    let whose = store.whose();
+    whose.damaged(&format!("value {place} is damaged ({why})"))
 }

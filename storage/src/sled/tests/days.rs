@@ -1,10 +1,12 @@
 //! Days of history that end too early, or are gone: told, whatever took what is missing.
 
 use std::fs;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::copy_dir;
 use crate::log::{HistoryDay, Log, LogError, Positions, Row};
+use crate::sled::keys;
 use crate::{SledLog, SledOptions};
 
 const DAYS: [i32; 3] = [20_000, 20_001, 20_002];
@@ -186,4 +188,36 @@ fn expect_told(dir: &Path, day: &str, newest: bool) {
         Err(LogError::Corrupt(why)) => assert!(why.contains(day), "{why}"),
         Err(error) => panic!("{error}"),
     }
+}
+
+/// Keys that a stop left without their rows count for nothing, and the rows can be written after all.
+#[test]
+fn rows_that_were_only_laid_out_are_as_if_they_were_not() {
+    let root = tempfile::tempdir().expect("a directory");
+    written(root.path());
+    let day = HistoryDay(DAYS[2]);
+    let read = |log: &SledLog| {
+        let mut rows = Vec::new();
+        log.history_read(day, &[], &mut |key, value| {
+            rows.push((key.to_vec(), value.to_vec()));
+            ControlFlow::Continue(())
+        })
+        .expect("it can be read");
+        rows
+    };
+    let db = sled::open(path_of(root.path(), "2024-10-06")).expect("the log is closed");
+    let late: Vec<Row> = (55..100).map(row).collect();
+    for (key, _) in &late[5..] {
+        let name = keys::chunk(&keys::row(keys::HISTORY_ROW, key), 0);
+        db.insert(name, b"").expect("it can be written");
+    }
+    drop(db);
+    let log = open(root.path(), false).expect("it opens");
+    assert_eq!(read(&log), (0..60).map(row).collect::<Vec<_>>());
+    assert_eq!(log.lacking_days().expect("it can be read"), [""; 0]);
+    log.history_append(day, &late, &Positions::new())
+        .expect("they can be written");
+    assert_eq!(read(&log), (0..100).map(row).collect::<Vec<_>>());
+    assert_eq!(log.history.marks()[&day].rows, 100);
+    assert_eq!(log.lacking_days().expect("it can be read"), [""; 0]);
 }

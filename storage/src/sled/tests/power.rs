@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use super::{A, acquired, commit_one};
+use super::{A, acquired, commit_one, laid_out};
 use crate::SledLog;
 use crate::log::{Commit, Landed, Log, LogError, Owned, Sequence};
 use crate::sled::testing::SledFactory;
@@ -80,15 +80,17 @@ fn in_flight(log: &SledLog, owned: &Owned, length: usize, rng: &mut Rng) -> Comm
     };
     let number = log.book().last_number + 1;
     let (stages, _) = log.stages_of(number, &commit).expect("it can be built");
-    let batches = stages.into_batches();
-    let synced = rng.index(batches.len());
-    for (number, batch) in batches.into_iter().enumerate().take(synced + 1) {
+    let stages = stages.into_stages();
+    let synced = rng.index(stages.len());
+    for (number, stage) in stages.into_iter().enumerate().take(synced + 1) {
         if number < synced {
-            log.write(batch).expect("the disk works");
+            log.write_stage(stage).expect("the disk works");
         } else {
-            let db = log.store.db();
-            db.apply_batch(batch).expect("the disk works");
-            db.flush().expect("the disk works");
+            let stage = match rng.chance(3, 4) {
+                true => stage,
+                false => laid_out(stage),
+            };
+            log.store.write_unsynced(stage).expect("the disk works");
         }
     }
     commit

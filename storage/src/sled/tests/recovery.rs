@@ -1,10 +1,10 @@
 //! Recovery: numbers, gaps, damage of every kind, what interrupted work left.
 
-use super::{A, acquired, commit_one};
+use super::{A, acquired, commit_one, laid_out};
 use crate::log::{Commit, Group, Landed, Log, LogError, Positions, Sequence};
 use crate::sled::testing::{SledFactory, damage_commit};
 use crate::sled::{SledLog, keys, landmarks, store, values};
-use crate::suite::support::{partition, places, snapshot, truncate_all};
+use crate::suite::support::{append, body, partition, places, snapshot, truncate_all};
 
 fn factory() -> (tempfile::TempDir, SledFactory) {
     let root = tempfile::tempdir().expect("a directory");
@@ -435,4 +435,50 @@ fn landmarks_are_what_was_written() {
     assert_eq!(marks.format, Some(1));
     assert_eq!(marks.epochs.len(), 64);
     assert!(marks.epochs.values().all(|epoch| epoch.0 == 3));
+}
+
+/// A stop between the two steps of a large write leaves keys without chunks: nothing of it counts,
+/// and everything can be written anew.
+#[test]
+fn keys_that_were_only_laid_out_are_as_if_they_were_not() {
+    let (_root, factory) = factory();
+    let log = open(&factory);
+    let mut owned = acquired(&log);
+    commit_one(&log, &mut owned, 300_000);
+    let number = log.book().last_number + 1;
+    for commit in [
+        Commit {
+            appends: vec![append(&owned, &[0], 200_000)],
+            ..Commit::default()
+        },
+        snapshot(partition(A, 0), 1, owned.last, &[body(1, 200_000)]),
+    ] {
+        let (stages, _) = log.stages_of(number, &commit).expect("it can be built");
+        for stage in stages.into_stages() {
+            assert!(stage.new.len() >= store::LAY_OUT_MIN);
+            log.store
+                .write_unsynced(laid_out(stage))
+                .expect("the disk works");
+        }
+    }
+    drop(log);
+    let log = open(&factory);
+    let (torn, why) = log.recovery().torn.clone().expect("it was torn");
+    assert_eq!((torn, why.as_str()), (number, "a chunk is empty"));
+    assert_eq!(numbers(&log), [number - 1]);
+    let mut again = acquired(&log);
+    assert_eq!(again.last, owned.last);
+    commit_one(&log, &mut again, 200_000);
+    let whole = snapshot(partition(A, 0), 1, again.last, &[body(2, 200_000)]);
+    log.commit(&whole).expect("its name is free");
+    drop(log);
+    let log = open(&factory);
+    assert_eq!(log.recovery().torn, None);
+    assert_eq!(places(&log).len(), 2);
+    let info = log.snapshots().expect("they can be listed").remove(0);
+    log.read_snapshot(&info, &mut |slice| {
+        assert_eq!(slice, body(2, 200_000));
+        std::ops::ControlFlow::Continue(())
+    })
+    .expect("it can be read");
 }
