@@ -174,12 +174,14 @@ impl<M: Machine> NodeHandle<M> {
             deadline,
             permit,
         };
-        let commands = number(commands);
-        if entrance.readiness.all() {
-            self.complete(commands, request, &mut answers).await;
-        } else {
-            self.complete_as_rebuilt(commands, request, &mut answers)
+        if !entrance.readiness.all() {
+            self.complete_as_rebuilt(number(commands).collect(), request, &mut answers)
                 .await;
+        } else if commands.iter().any(|one| M::look_up(one).is_some()) {
+            self.complete(number(commands).collect(), request, &mut answers)
+                .await;
+        } else {
+            self.ask(number(commands), request, &mut answers).await;
         }
         Ok(answers
             .into_iter()
@@ -196,7 +198,7 @@ impl<M: Machine> NodeHandle<M> {
     ) {
         let commands = self.look_up(commands, &request, answers).await;
         if !commands.is_empty() {
-            self.ask(commands, request, answers).await;
+            self.ask(commands.into_iter(), request, answers).await;
         }
     }
 
@@ -224,7 +226,8 @@ impl<M: Machine> NodeHandle<M> {
             .take(answers.len())
             .collect();
         let looking: Vec<u32> = look_ups.iter().map(|one| one.index).collect();
-        self.ask(look_ups, request.clone(), &mut found).await;
+        self.ask(look_ups.into_iter(), request.clone(), &mut found)
+            .await;
         let mut complete = Vec::with_capacity(commands.len());
         for Numbered { index, command } in commands {
             if !looking.contains(&index) {
@@ -245,7 +248,7 @@ impl<M: Machine> NodeHandle<M> {
     /// Sends the commands to their shards and collects the answers.
     async fn ask(
         &self,
-        commands: Vec<Numbered<M::Command>>,
+        commands: impl ExactSizeIterator<Item = Numbered<M::Command>>,
         asked: Asked<M>,
         answers: &mut [Option<Answer<M::Reply>>],
     ) {
@@ -307,11 +310,13 @@ impl<M: Machine> NodeHandle<M> {
     }
 }
 
-fn number<C>(commands: Vec<C>) -> Vec<Numbered<C>> {
-    (0..)
-        .zip(commands)
-        .map(|(index, command)| Numbered { index, command })
-        .collect()
+fn number<C>(commands: Vec<C>) -> impl ExactSizeIterator<Item = Numbered<C>> {
+    let mut next = 0;
+    commands.into_iter().map(move |command| {
+        let index = next;
+        next += 1;
+        Numbered { index, command }
+    })
 }
 
 const fn refusal(reached: OutOfCredits) -> Refused {

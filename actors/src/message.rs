@@ -45,17 +45,12 @@ pub trait Sink<R>: Send + Sync {
     fn gone(&self) -> bool;
 }
 
-/// Where the answer to one command goes.
-pub struct ReplyTo<R> {
-    /// The request.
-    pub sink: Arc<dyn Sink<R>>,
-    /// The place of the command in it.
-    pub index: u32,
-}
+/// The request whose commands are decided, to take their answers.
+pub struct ReplyTo<R>(pub Arc<dyn Sink<R>>);
 
 impl<R> fmt::Debug for ReplyTo<R> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ReplyTo({})", self.index)
+        f.write_str("ReplyTo")
     }
 }
 
@@ -66,17 +61,20 @@ pub struct Item<M: Machine> {
     pub command: M::Command,
     /// Which of the transaction's places it touches.
     pub places: SmallVec<[u16; 4]>,
-    /// Who waits for the answer.
-    pub reply_to: ReplyTo<M::Reply>,
+    /// Its place in the request.
+    pub index: u32,
 }
 
-/// Commands that share entities, decided in order by the shard of the last key; the only owner of
-/// the entities it has acquired.
+/// Commands decided in order by the shard of the last key; the only owner of the entities it has
+/// acquired. Which commands travel together says `plan`.
 #[derive(Debug)]
 pub struct Transaction<M: Machine> {
-    /// The commands in request order.
+    /// The commands, all of one request, in its order.
     pub items: SmallVec<[Item<M>; 1]>,
-    /// Every entity any of them touches, in the order of acquisition.
+    /// Who waits for the answers.
+    pub reply_to: ReplyTo<M::Reply>,
+    /// Every entity any of them touches, in the order of acquisition. On one shard, where nothing is
+    /// ever acquired: in the order of the commands, and an entity as often as it is touched.
     pub places: SmallVec<[Place; 4]>,
     /// The entities acquired so far: the first ones of `places`.
     pub held: SmallVec<[Held<M>; 4]>,
@@ -270,14 +268,15 @@ impl<M: Machine> Frame<M> {
             && self.meta.is_empty()
     }
 
-    /// Holds an answer until the frame is durable.
-    pub fn answer(&mut self, to: ReplyTo<M::Reply>, answer: Answer<M::Reply>) {
-        let ReplyTo { sink, index } = to;
+    /// Holds the answer to the command at a place of a request until the frame is durable.
+    pub fn answer(&mut self, to: &ReplyTo<M::Reply>, index: u32, answer: Answer<M::Reply>) {
+        let ReplyTo(sink) = to;
         match self.replies.last_mut() {
-            Some(last) if Arc::ptr_eq(&last.sink, &sink) => last.answers.push((index, answer)),
+            Some(last) if Arc::ptr_eq(&last.sink, sink) => last.answers.push((index, answer)),
             _ => {
                 let mut answers = Vec::with_capacity(ANSWERS_USUAL);
                 answers.push((index, answer));
+                let sink = Arc::clone(sink);
                 self.replies.push(HeldAnswers { sink, answers });
             }
         }

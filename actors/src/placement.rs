@@ -20,12 +20,17 @@ pub fn group_of(space: SpaceId) -> Group {
 /// The partition of an entity: its group in the upper part, the hash of space and key in the lower.
 #[must_use]
 pub fn partition_of(key: &EntityKey) -> Partition {
+    partition_in(group_of(key.space), key)
+}
+
+/// The partition of an entity whose space lies in this group.
+fn partition_in(group: Group, key: &EntityKey) -> Partition {
     let mut bytes = [0_u8; 32];
     bytes[..16].copy_from_slice(&key.space.0);
     bytes[16..].copy_from_slice(&key.hash.0);
     let lower = xxh3_64(&bytes) % u64::from(PARTITIONS_PER_GROUP);
     let lower = u16::try_from(lower).expect("a number below 256 fits");
-    Partition(group_of(key.space).0 * PARTITIONS_PER_GROUP + lower)
+    Partition(group.0 * PARTITIONS_PER_GROUP + lower)
 }
 
 /// The shard that owns a partition when there are `shards` of them.
@@ -56,16 +61,7 @@ impl Place {
     /// Where a key lives when there are `shards` shards.
     #[must_use]
     pub fn of(key: EntityKey, shards: u16) -> Self {
-        let partition = partition_of(&key);
-        let shard = shard_of(partition, shards);
-        let round = u16::from(key.hash.0[15]) % ROUNDS;
-        let rank = round * shards + (shard + round) % shards;
-        Self {
-            key,
-            partition,
-            shard,
-            rank,
-        }
+        Placing::new(key.space, shards).of(key)
     }
 
     /// The total order of acquisition: kind first (hot kinds last), then few rounds over the home
@@ -74,6 +70,36 @@ impl Place {
     #[must_use]
     pub fn order(&self) -> (Kind, u16, EntityKey) {
         (self.key.kind, self.rank, self.key)
+    }
+}
+
+/// Places many keys of one space.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Placing {
+    group: Group,
+    shards: u16,
+}
+
+impl Placing {
+    /// For keys of this space, on a node of so many shards.
+    pub(crate) fn new(space: SpaceId, shards: u16) -> Self {
+        let group = group_of(space);
+        Self { group, shards }
+    }
+
+    /// Where a key of the space lives.
+    pub(crate) fn of(self, key: EntityKey) -> Place {
+        let Self { group, shards } = self;
+        let partition = partition_in(group, &key);
+        let shard = shard_of(partition, shards);
+        let round = u16::from(key.hash.0[15]) % ROUNDS;
+        let rank = round * shards + (shard + round) % shards;
+        Place {
+            key,
+            partition,
+            shard,
+            rank,
+        }
     }
 }
 

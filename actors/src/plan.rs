@@ -1,17 +1,18 @@
 //! From the commands of one request to transactions.
 //!
-//! Here: which commands share an entity and are therefore decided together, in request order, and
-//! the order in which each transaction acquires. Not here: credits and readiness (`handle`).
+//! Here: which commands travel together and are therefore decided in request order, and the order in
+//! which each transaction acquires. Not here: credits and readiness (`handle`).
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use interlock_domain::key::{EntityKey, KeyList};
+use interlock_domain::key::{EntityKey, KeyList, SpaceId};
 use interlock_domain::machine::Machine;
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 
 use crate::message::{Item, Monotonic, ReplyTo, Sink, Transaction};
-use crate::placement::{KeyHasher, MapKey, Place};
+use crate::placement::{KeyHasher, MapKey, Place, Placing};
+use crate::shard::SLICE_COMMANDS;
 
 /// One command of a request with its place in it.
 #[derive(Debug)]
@@ -44,38 +45,74 @@ impl<M: Machine> std::fmt::Debug for Request<M> {
     }
 }
 
-/// Makes transactions: commands that share any entity, directly or over others, become one that
-/// decides them in request order; the rest run in parallel. (Chaining them one behind the other
-/// would cost a trip over all shards for each.)
+/// Makes transactions. Over several shards commands that share any entity, directly or over others,
+/// become one that decides them in request order; the rest run in parallel. (Chaining them one behind
+/// the other would cost a trip over all shards for each.) On one shard they go in slices.
 #[must_use]
 pub fn plan<M: Machine>(
     request: &Request<M>,
-    commands: Vec<Numbered<M::Command>>,
+    commands: impl ExactSizeIterator<Item = Numbered<M::Command>>,
 ) -> Vec<Box<Transaction<M>>> {
+    if request.shards == 1 {
+        return slices(request, commands);
+    }
+    let commands: Vec<_> = commands.collect();
     let keys: Vec<KeyList> = commands.iter().map(|one| M::keys(&one.command)).collect();
-    if commands.len() == 1 {
-        return vec![transaction(request, commands, keys)];
-    }
     let roots = components(&keys);
-    let mut members: HashMap<usize, Component<M>> = HashMap::new();
-    let mut order = Vec::new();
-    for ((root, command), keys) in roots.into_iter().zip(commands).zip(keys) {
-        let (commands, key_lists) = members.entry(root).or_insert_with(|| {
-            order.push(root);
-            (Vec::with_capacity(1), Vec::with_capacity(1))
-        });
-        commands.push(command);
-        key_lists.push(keys);
+    let mut together: Vec<Component<M>> = Vec::with_capacity(commands.len());
+    // Where the component of a command is, by the number of its first command.
+    let mut found = vec![0; commands.len()];
+    for (at, ((root, command), keys)) in roots.into_iter().zip(commands).zip(keys).enumerate() {
+        if root == at {
+            found[at] = together.len();
+            together.push((smallvec![command], smallvec![keys]));
+        } else {
+            let (commands, key_lists) = &mut together[found[root]];
+            commands.push(command);
+            key_lists.push(keys);
+        }
     }
-    order
+    together
         .into_iter()
-        .filter_map(|root| members.remove(&root))
-        .map(|(commands, keys)| transaction(request, commands, keys))
+        .map(|(commands, keys)| shared(request, commands, &keys))
         .collect()
 }
 
-/// Commands that share entities, with the keys of each.
-type Component<M> = (Vec<Numbered<<M as Machine>::Command>>, Vec<KeyList>);
+/// Makes transactions for a node of one shard. All entities are at home there and none is ever lent,
+/// so no transaction waits for another, and what is sent first is decided first: request order needs
+/// no look at who shares what. As many commands travel together as the shard decides of one space
+/// before another's turn comes, for a transaction is not cut.
+fn slices<M: Machine>(
+    request: &Request<M>,
+    commands: impl ExactSizeIterator<Item = Numbered<M::Command>>,
+) -> Vec<Box<Transaction<M>>> {
+    let mut transactions = Vec::with_capacity(commands.len().div_ceil(SLICE_COMMANDS));
+    let mut commands = commands.peekable();
+    while let Some(first) = commands.peek() {
+        let space = M::space(&first.command);
+        let placing = Placing::new(space, request.shards);
+        let slice = commands.by_ref().take(SLICE_COMMANDS);
+        let mut items = SmallVec::with_capacity(slice.len());
+        let mut places = SmallVec::with_capacity(slice.len() * KEYS_USUAL);
+        for one in slice {
+            let from = places.len();
+            places.extend(M::keys(&one.command).into_iter().map(|key| placing.of(key)));
+            let places = (from..places.len()).map(index).collect();
+            items.push(item::<M>(space, one, places));
+        }
+        transactions.push(Box::new(transaction(request, space, items, places)));
+    }
+    transactions
+}
+
+/// Keys a command usually has at most.
+const KEYS_USUAL: usize = 4;
+
+/// Commands that share entities, with the keys of each: mostly one.
+type Component<M> = (
+    SmallVec<[Numbered<<M as Machine>::Command>; 1]>,
+    SmallVec<[KeyList; 1]>,
+);
 
 /// For each command the number of the first command of its component.
 fn components(keys: &[KeyList]) -> Vec<usize> {
@@ -104,45 +141,62 @@ fn root(parents: &mut [usize], mut at: usize) -> usize {
 /// So many places are searched one by one.
 const FEW: usize = 8;
 
-fn transaction<M: Machine>(
+fn shared<M: Machine>(
     request: &Request<M>,
-    commands: Vec<Numbered<M::Command>>,
-    keys: Vec<KeyList>,
+    commands: SmallVec<[Numbered<M::Command>; 1]>,
+    keys: &[KeyList],
 ) -> Box<Transaction<M>> {
-    let place = |key: &EntityKey| Place::of(*key, request.shards);
+    let space = M::space(&commands[0].command);
+    let placing = Placing::new(space, request.shards);
+    let place = |key: &EntityKey| placing.of(*key);
     let mut places: SmallVec<[Place; 4]> = keys.iter().flatten().map(place).collect();
     places.sort_unstable_by_key(Place::order);
     places.dedup();
-    let space = M::space(&commands[0].command);
     let find = |key: &EntityKey| {
         // A look at each of few is cheaper than placing the key again.
         let at = if places.len() <= FEW {
             places.iter().position(|place| place.key == *key)
         } else {
-            let order = Place::of(*key, request.shards).order();
+            let order = place(key).order();
             places.binary_search_by_key(&order, Place::order).ok()
         };
-        u16::try_from(at.expect("every key of an item is among the places"))
-            .expect("a request has below 65,536 keys")
+        index(at.expect("every key of an item is among the places"))
     };
     let items = commands
         .into_iter()
-        .zip(&keys)
-        .map(|(Numbered { index, command }, keys)| {
-            debug_assert_eq!(M::space(&command), space, "a request is of one space");
-            let places = keys.iter().map(find).collect();
-            Item {
-                command,
-                places,
-                reply_to: ReplyTo {
-                    sink: Arc::clone(&request.sink),
-                    index,
-                },
-            }
-        })
+        .zip(keys)
+        .map(|(one, keys)| item(space, one, keys.iter().map(find).collect()))
         .collect();
-    Box::new(Transaction {
+    Box::new(transaction(request, space, items, places))
+}
+
+/// Where one of a transaction's places is among them.
+fn index(at: usize) -> u16 {
+    u16::try_from(at).expect("a request has below 65,536 keys")
+}
+
+fn item<M: Machine>(
+    space: SpaceId,
+    Numbered { index, command }: Numbered<M::Command>,
+    places: SmallVec<[u16; 4]>,
+) -> Item<M> {
+    debug_assert_eq!(M::space(&command), space, "a request is of one space");
+    Item {
+        command,
+        places,
+        index,
+    }
+}
+
+fn transaction<M: Machine>(
+    request: &Request<M>,
+    space: SpaceId,
+    items: SmallVec<[Item<M>; 1]>,
+    places: SmallVec<[Place; 4]>,
+) -> Transaction<M> {
+    Transaction {
         items,
+        reply_to: ReplyTo(Arc::clone(&request.sink)),
         places,
         held: SmallVec::new(),
         space,
@@ -150,5 +204,5 @@ fn transaction<M: Machine>(
         submitted: request.submitted,
         deadline: request.deadline,
         waits: 0,
-    })
+    }
 }

@@ -120,8 +120,11 @@ impl<M: Machine> Shard<M> {
             .wait(&place.key, transaction, bound);
         if let Err(mut transaction) = refused {
             self.stats.busy += transaction.items.len() as u64;
-            for item in transaction.items.drain(..) {
-                self.frame.answer(item.reply_to, Answer::Busy);
+            let Transaction {
+                items, reply_to, ..
+            } = &mut *transaction;
+            for item in items.drain(..) {
+                self.frame.answer(reply_to, item.index, Answer::Busy);
             }
             self.release(&mut transaction);
         }
@@ -137,19 +140,14 @@ impl<M: Machine> Shard<M> {
                 let why = Undecided::Deadline;
                 let reply = M::undecided(&item.command, &policy, why, self.now, &mut self.ids);
                 let answer = reply.map_or(Answer::NotDecided(why), Answer::Decided);
-                self.frame.answer(item.reply_to, answer);
+                let reply_to = &transaction.reply_to;
+                self.frame.answer(reply_to, item.index, answer);
             }
         }
-        let before = transaction.items.len();
-        if !transaction
-            .items
-            .iter()
-            .any(|item| item.reply_to.sink.gone())
-        {
-            return before > 0;
+        if transaction.reply_to.0.gone() {
+            self.stats.gone += transaction.items.len() as u64;
+            transaction.items.clear();
         }
-        transaction.items.retain(|item| !item.reply_to.sink.gone());
-        self.stats.gone += (before - transaction.items.len()) as u64;
         !transaction.items.is_empty()
     }
 

@@ -59,19 +59,21 @@ impl<M: Machine> Shard<M> {
         let stale = policy.version() > transaction.policy.version();
         let Transaction {
             items,
+            reply_to,
             places,
             held,
             space,
             ..
         } = transaction;
         for mut item in items.drain(..) {
-            if item.reply_to.sink.gone() {
+            if reply_to.0.gone() {
                 self.stats.gone += 1;
                 continue;
             }
             if stale && let Err(reply) = M::rebind(&mut item.command, &policy) {
                 self.stats.outcome(M::outcome(&reply));
-                self.frame.answer(item.reply_to, Answer::Decided(reply));
+                let answer = Answer::Decided(reply);
+                self.frame.answer(reply_to, item.index, answer);
                 continue;
             }
             let full = self.is_full(space);
@@ -85,7 +87,7 @@ impl<M: Machine> Shard<M> {
                 part_full,
             };
             let answer = self.decide_item(bench, &item);
-            self.frame.answer(item.reply_to, answer);
+            self.frame.answer(reply_to, item.index, answer);
         }
     }
 

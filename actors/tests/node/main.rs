@@ -14,7 +14,7 @@ use std::time::Duration;
 use interlock_actors::credits::CreditOptions;
 use interlock_actors::history::HistoryOptions;
 use interlock_actors::keeper::KeeperOptions;
-use interlock_actors::message::{Monotonic, Sink};
+use interlock_actors::message::{Monotonic, Sink, Transaction};
 use interlock_actors::plan::{Numbered, Request, plan};
 use interlock_actors::recovery::rebuild;
 use interlock_actors::scan::NotScanned;
@@ -459,23 +459,45 @@ impl Sink<Reply> for Nobody {
     }
 }
 
-/// Commands of one request that share an entity are one transaction, in request order, so that a
-/// later one sees the earlier; the others run beside it.
-#[test]
-fn commands_that_share_an_entity_keep_their_order() {
-    let request = Request::<Boxes> {
+/// Commands to these boxes as a request brings them, in transactions.
+fn planned(shards: u16, boxes: &[u8]) -> Vec<Box<Transaction<Boxes>>> {
+    let request = Request {
         sink: Arc::new(Nobody),
         policy: Arc::new(Rules),
         submitted: Monotonic(0),
         deadline: Monotonic(u64::MAX),
-        shards: 3,
+        shards,
     };
-    let boxes = [1, 2, 1, 3, 2, 1].map(|number| Command::Add(0, Some(number)));
+    let commands = boxes.iter().map(|number| Command::Add(0, Some(*number)));
     let numbered = |(index, command)| Numbered { index, command };
-    let planned = plan(&request, (0..).zip(boxes).map(numbered).collect());
-    let places: Vec<Vec<u32>> = planned
-        .iter()
-        .map(|one| one.items.iter().map(|item| item.reply_to.index).collect())
-        .collect();
+    let numbered: Vec<_> = (0..).zip(commands).map(numbered).collect();
+    plan(&request, numbered.into_iter())
+}
+
+fn indices(one: &Transaction<Boxes>) -> Vec<u32> {
+    one.items.iter().map(|item| item.index).collect()
+}
+
+/// Commands of one request that share an entity are one transaction, in request order, so that a
+/// later one sees the earlier; the others run beside it.
+#[test]
+fn commands_that_share_an_entity_keep_their_order() {
+    let planned = planned(3, &[1, 2, 1, 3, 2, 1]);
+    let places: Vec<Vec<u32>> = planned.iter().map(|one| indices(one)).collect();
     assert_eq!(places, [vec![0, 2, 5], vec![1, 4], vec![3]]);
+}
+
+/// On one shard they go in slices, each with the places of its own commands.
+#[test]
+fn on_one_shard_a_request_goes_in_slices_in_its_order() {
+    let planned = planned(1, &[1, 2, 3, 1, 2, 3, 1].repeat(10));
+    for (transaction, expected) in planned.iter().zip([0..32, 32..64, 64..70]) {
+        assert!(indices(transaction).into_iter().eq(expected));
+        for item in &transaction.items {
+            let place = |at: &u16| transaction.places[usize::from(*at)].key;
+            let touched = item.places.iter().map(place);
+            assert!(touched.eq(Boxes::keys(&item.command)));
+        }
+    }
+    assert_eq!(planned.len(), 3);
 }

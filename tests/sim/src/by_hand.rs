@@ -115,7 +115,8 @@ pub fn request_until(
     };
     let numbered = (0..).zip(commands);
     let numbered = numbered.map(|(index, command)| Numbered { index, command });
-    let transactions = plan(&asked, numbered.collect());
+    let numbered: Vec<_> = numbered.collect();
+    let transactions = plan(&asked, numbered.into_iter());
     let first = transactions[0].places[0].shard;
     let message = ShardMessage::Work {
         time: Timestamp(0),

@@ -92,13 +92,16 @@ impl<M: SimMachine> World<M> {
         request: &Request<M>,
         commands: Vec<Numbered<M::Command>>,
     ) {
-        for transaction in plan(request, commands) {
+        for transaction in plan(request, commands.into_iter()) {
             let mut to = 0;
             if let Some(place) = transaction.places.first() {
                 to = usize::from(place.shard);
                 for item in &transaction.items {
-                    let ticket = tickets[item.reply_to.index as usize];
-                    self.tracker.leads(ticket, place.key);
+                    let ticket = tickets[item.index as usize];
+                    // On one shard what travels together need not share an entity.
+                    let own = item.places.first().filter(|_| self.node.count() == 1);
+                    let leads = own.map_or(place, |&at| &transaction.places[usize::from(at)]);
+                    self.tracker.leads(ticket, leads.key);
                 }
             }
             let message = ShardMessage::Work {
