@@ -62,6 +62,24 @@ pub fn canonical(handle_type: &str, value: &str) -> Result<String, NoDestination
 
 /// `phone:+<digits>`.
 fn phone(value: &str) -> Option<String> {
+    let digits = match plain(value) {
+        Some(digits) => Cow::Borrowed(digits),
+        None => Cow::Owned(dialled(value)?),
+    };
+    let is_number = (8..=15).contains(&digits.len()) && !digits.starts_with('0');
+    is_number.then(|| ["phone:+", &as_called_today(&digits)].concat())
+}
+
+/// The digits of a number that is written as machines write it, `+` and nothing but digits: reading
+/// it as people write one would leave it as it is.
+fn plain(value: &str) -> Option<&str> {
+    let digits = value.strip_prefix('+')?;
+    let is_plain = digits.bytes().all(|byte| byte.is_ascii_digit());
+    is_plain.then_some(digits)
+}
+
+/// The digits of a number as people write it, with its country.
+fn dialled(value: &str) -> Option<String> {
     let folded = fold(value);
     let text = folded.trim();
     let text = strip_tel(text);
@@ -81,13 +99,11 @@ fn phone(value: &str) -> Option<String> {
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
     }
-    let international = if is_international {
-        digits.to_owned()
+    if is_international {
+        Some(digits.to_owned())
     } else {
-        with_country(digits)
-    };
-    let is_number = (8..=15).contains(&international.len()) && !international.starts_with('0');
-    is_number.then(|| format!("phone:+{}", as_called_today(&international)))
+        Some(with_country(digits))
+    }
 }
 
 /// NFKC, without characters that only format. ASCII text has neither.
@@ -157,21 +173,21 @@ fn is_area_code(area: &str) -> bool {
 
 /// One line, one number: an old Brazilian mobile gains its ninth digit, a Mexican or Argentine
 /// mobile loses the digit that only WhatsApp still shows.
-fn as_called_today(digits: &str) -> String {
+fn as_called_today(digits: &str) -> Cow<'_, str> {
     if let Some((area, subscriber)) = digits
         .strip_prefix("55")
         .and_then(|national| national.split_at_checked(2))
     {
         let is_mobile = subscriber.len() == 8 && subscriber.starts_with(['6', '7', '8', '9']);
         if is_mobile && is_area_code(area) {
-            return format!("55{area}9{subscriber}");
+            return Cow::Owned(format!("55{area}9{subscriber}"));
         }
     }
     if digits.len() == 13 && (digits.starts_with("521") || digits.starts_with("549")) {
         let (country, rest) = digits.split_at(2);
-        return format!("{country}{}", rest.get(1..).unwrap_or_default());
+        return Cow::Owned([country, rest.get(1..).unwrap_or_default()].concat());
     }
-    digits.to_owned()
+    Cow::Borrowed(digits)
 }
 
 /// `email:<address>`.

@@ -5,7 +5,7 @@
 //! never repeats what was sent; serde's own messages do, so they are dropped.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::marker::PhantomData;
 
@@ -52,7 +52,7 @@ pub fn text_at<'de, T: Read<'de>>(
     text: &'de str,
     member: Option<&'static str>,
 ) -> Result<T, Refusal> {
-    let trouble = Trouble::default();
+    let trouble = Trouble::in_text(text);
     let mut json = serde_json::Deserializer::from_str(text);
     let read = T::read(&mut json, &trouble).and_then(|value| json.end().map(|()| value));
     read.map_err(|_| {
@@ -67,7 +67,11 @@ pub fn text_at<'de, T: Read<'de>>(
 
 /// Where a body breaks the contract, and how; filled from the inside out.
 #[derive(Debug, Default)]
-pub struct Trouble(RefCell<Found>);
+pub struct Trouble {
+    found: RefCell<Found>,
+    /// Bytes that no list has been given room for yet.
+    bytes: Cell<usize>,
+}
 
 #[derive(Debug, Default)]
 struct Found {
@@ -91,7 +95,24 @@ enum Fault {
     Length { min: usize, max: usize },
 }
 
+/// Bytes of an item that the first list of a large body usually has at least.
+const ITEM_BYTES_USUAL: usize = 192;
+
 impl Trouble {
+    fn in_text(text: &str) -> Self {
+        Self {
+            found: RefCell::default(),
+            bytes: Cell::new(text.len()),
+        }
+    }
+
+    /// How many items a list that begins now is given room for, so that the list of a batch does not
+    /// grow step by step. The first list of a body is most of it; those inside have few items, and
+    /// room for as many each would be a multiple of the body.
+    fn items_likely(&self) -> usize {
+        self.bytes.take() / ITEM_BYTES_USUAL
+    }
+
     /// Passes on what was read of a member, noting where it was when it failed.
     ///
     /// # Errors
@@ -127,14 +148,14 @@ impl Trouble {
     }
 
     fn note(&self, step: Option<Step>, fault: Fault) {
-        let mut found = self.0.borrow_mut();
+        let mut found = self.found.borrow_mut();
         found.path.extend(step);
         // The innermost fault is noted first and is the one to tell.
         found.fault.get_or_insert(fault);
     }
 
     fn into_sentence(self, root: Option<&'static str>, rule: &'static str) -> String {
-        let Found { mut path, fault } = self.0.into_inner();
+        let Found { mut path, fault } = self.found.into_inner();
         path.extend(root.map(Step::Member));
         let mut place = String::new();
         for step in path.iter().rev() {
@@ -246,7 +267,7 @@ impl<'de, T: Read<'de>, const MIN: usize, const MAX: usize> Read<'de> for List<T
             }
 
             fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Vec<T>, A::Error> {
-                let mut list = Vec::new();
+                let mut list = Vec::with_capacity(MAX.min(self.0.items_likely()));
                 loop {
                     let item = items.next_element_seed(Seed::<T>::new(self.0));
                     if item.is_err() {

@@ -31,6 +31,23 @@ fn a_check_is_read_without_copies() {
     ));
 }
 
+/// A large batch has room for its checks from the start; a small body is not given that room.
+#[test]
+fn a_list_has_room_for_what_its_body_can_hold() {
+    let effect = r#""outbound","effect_key":"order-17-confirmation","task":"confirm""#;
+    let check = CHECK.replace(r#""outbound""#, effect);
+    let batch = |checks: usize| {
+        let checks = vec![&*check; checks].join(",");
+        format!(r#"{{"checks":[{checks}]}}"#)
+    };
+    let large = batch(500);
+    let read: CheckBatchRequest<'_> = body(large.as_bytes()).unwrap();
+    assert_eq!((read.checks.0.len(), read.checks.0.capacity()), (500, 500));
+    let small = batch(1);
+    let read: CheckBatchRequest<'_> = body(small.as_bytes()).unwrap();
+    assert!(read.checks.0.capacity() <= 4);
+}
+
 #[test]
 fn an_optional_member_may_be_null_and_a_required_one_not() {
     let check = CHECK.replace(r#""whatsapp""#, "null");

@@ -166,7 +166,7 @@ async fn decide<D: Decider>(
     started: Stopwatch,
     bytes: usize,
 ) -> Result<Vec<Answer<Reply>>, Failure> {
-    let mut answers = Vec::with_capacity(commands.len());
+    let mut answers = Vec::new();
     // A keyed batch asks its first check alone: when its key belongs to another batch nothing else
     // of it may be decided.
     let keyed = commands
@@ -187,7 +187,12 @@ async fn decide<D: Decider>(
             deadline: started.left(state.limits.batch_deadline_ms),
             bytes,
         };
-        answers.extend(state.decider.submit(asked).await?);
+        let decided = state.decider.submit(asked).await?;
+        if answers.is_empty() {
+            answers = decided;
+        } else {
+            answers.extend(decided);
+        }
         let conflict = |answer: &Answer<Reply>| matches!(answer, Answer::Decided(Reply::Conflict));
         if answers.iter().any(conflict) {
             return Err(refused::reply(&Reply::Conflict, &state.limits));

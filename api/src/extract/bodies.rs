@@ -105,6 +105,10 @@ pub async fn batch(
     Ok(body)
 }
 
+/// The most that is set aside for a body because its client announced it, whatever then comes: what a
+/// full batch usually has, twice.
+const ROOM_BYTES_MAX: usize = 256 * 1024;
+
 /// The body as it comes in.
 async fn arriving(
     request: &HttpRequest,
@@ -113,6 +117,7 @@ async fn arriving(
     limits: &ApiLimits,
     share: &mut Share,
 ) -> Result<web::Bytes, Failure> {
+    let announced = announced(request);
     let mut held = web::BytesMut::new();
     while let Some(chunk) = payload.next().await {
         let chunk = chunk.map_err(|_| broken_off())?;
@@ -122,8 +127,13 @@ async fn arriving(
         if !share.grow(chunk.len()) {
             return Err(no_room(limits));
         }
+        if held.is_empty() {
+            // Room for all of it at once, where the client says how much it is: it need not grow then.
+            let room = announced.unwrap_or_default().min(ROOM_BYTES_MAX);
+            held.reserve(room.max(chunk.len()));
+        }
         held.extend_from_slice(&chunk);
-        pace::taken(request, chunk.len(), announced(request).is_some());
+        pace::taken(request, chunk.len(), announced.is_some());
     }
     Ok(held.freeze())
 }
