@@ -116,10 +116,16 @@ impl<M: Machine> FairQueue<M> {
         })
     }
 
-    /// The first of those that are next while the space's slice lasts.
+    /// The first of those that are next while the space's slice lasts: so many commands.
     pub(super) fn ahead(&self, most: usize) -> impl Iterator<Item = &Transaction<M>> + Clone {
         let lane = &self.front;
-        let ahead = lane.ready.iter().chain(&lane.inbox).take(most);
+        let mut left = most;
+        let ahead = lane.ready.iter().chain(&lane.inbox);
+        let ahead = ahead.take_while(move |transaction| {
+            let begins = left > 0;
+            left = left.saturating_sub(transaction.items.len().max(1));
+            begins
+        });
         ahead.map(|transaction| &**transaction)
     }
 

@@ -12,7 +12,7 @@ use interlock_domain::machine::Machine;
 use super::{Shard, acquire};
 use crate::partition::Found;
 
-/// Transactions looked at ahead: their entities stay in a cache of 2 MB until their turn comes.
+/// Commands looked at ahead: their entities stay in a cache of 2 MB until their turn comes.
 const AHEAD: usize = 32;
 
 impl<M: Machine> Shard<M> {

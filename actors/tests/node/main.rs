@@ -459,8 +459,7 @@ impl Sink<Reply> for Nobody {
     }
 }
 
-/// Commands to these boxes as a request brings them, in transactions.
-fn planned(shards: u16, boxes: &[u8]) -> Vec<Box<Transaction<Boxes>>> {
+fn planned(shards: u16, boxes: &[u8]) -> Vec<Transaction<Boxes>> {
     let request = Request {
         sink: Arc::new(Nobody),
         policy: Arc::new(Rules),
@@ -471,7 +470,8 @@ fn planned(shards: u16, boxes: &[u8]) -> Vec<Box<Transaction<Boxes>>> {
     let commands = boxes.iter().map(|number| Command::Add(0, Some(*number)));
     let numbered = |(index, command)| Numbered { index, command };
     let numbered: Vec<_> = (0..).zip(commands).map(numbered).collect();
-    plan(&request, numbered.into_iter())
+    let planned = plan(&request, numbered.into_iter());
+    planned.into_iter().map(|one| *one).collect()
 }
 
 fn indices(one: &Transaction<Boxes>) -> Vec<u32> {
@@ -483,7 +483,7 @@ fn indices(one: &Transaction<Boxes>) -> Vec<u32> {
 #[test]
 fn commands_that_share_an_entity_keep_their_order() {
     let planned = planned(3, &[1, 2, 1, 3, 2, 1]);
-    let places: Vec<Vec<u32>> = planned.iter().map(|one| indices(one)).collect();
+    let places: Vec<Vec<u32>> = planned.iter().map(indices).collect();
     assert_eq!(places, [vec![0, 2, 5], vec![1, 4], vec![3]]);
 }
 

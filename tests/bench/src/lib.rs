@@ -149,7 +149,8 @@ pub fn transactions(policy: &Arc<Policy>, batch: Vec<Command>) -> Vec<Box<Transa
     let numbered = (0..)
         .zip(batch)
         .map(|(index, command)| Numbered { index, command });
-    plan::plan(&request, numbered.collect())
+    let numbered: Vec<_> = numbered.collect();
+    plan::plan(&request, numbered.into_iter())
 }
 
 /// The only shard of a node.
