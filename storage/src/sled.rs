@@ -5,8 +5,8 @@
 //! wiring, which opens it, and through [`crate::Log`] by the committer and recovery.
 //!
 //! `docs/storage.md` §1.5 is binding for this file and those beside it. In short: one tree, chunks
-//! that stay below sled's blob files, one sync of our own per commit (several for a large one, see
-//! `sled/stages.rs`), and any failure to write or sync is final for the handle.
+//! that stay below sled's blob files, one batch and one sync of our own per commit (several for a
+//! large one, see `sled/stages.rs`), and any failure to write or sync is final for the handle.
 //!
 //! Locks: `writer` is held for a whole commit with its sync, `book` only for a look or an entry,
 //! `values` keeps readers of many-chunk values off a batch. In this order.

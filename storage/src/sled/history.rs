@@ -93,8 +93,7 @@ impl History {
             let mut seen = BTreeSet::new();
             for (key, value) in rows {
                 let prefix = keys::row(keys::HISTORY_ROW, key);
-                let batch = stage.batch.get_or_insert_default();
-                let was_there = values::put(store, batch, &prefix, Some(value))?;
+                let was_there = values::put(store, &mut stage.batch, &prefix, Some(value))?;
                 if !was_there {
                     let chunks = 0..chunk::count_of(value.len());
                     let new = chunks.map(|number| IVec::from(keys::chunk(&prefix, number)));

@@ -4,24 +4,22 @@
 //! within the sled engine only.
 //!
 //! sled's background threads can only take so much at once (see `worker.rs`), so a commit over
-//! [`STAGE_BYTES`] is written in several stages, each synced. Chunks go in one by one and need no
-//! batch: until the last chunk of the journal part is there, the commit is torn, and recovery
-//! removes it; slices count only once a seal names them. A commit that also replaces something
-//! (a pointer, a meta value) does that in one batch with its last chunk, so that all of it counts or
-//! none. A batch costs a write of its own, which most commits thus do without.
+//! [`STAGE_BYTES`] is written in several stages, each one batch and synced. Until the last chunk of
+//! the journal part is there, the commit is torn, and recovery removes it; slices count only once a
+//! seal names them. What replaces something (a pointer, a meta value) goes with the last chunk, so
+//! that all of it counts or none.
 
 use sled::{Batch, IVec};
 
 use super::{STAGE_BYTES, chunk};
 
-/// What is written before one sync, in this order.
+/// What is written before one sync.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
-    /// Keys that are not there yet, ascending, of the chunks and of the batch.
+    /// Keys of the batch that are not there yet, ascending.
     pub(super) new: Vec<IVec>,
-    pub(super) chunks: Vec<(IVec, IVec)>,
     /// What takes effect as a whole.
-    pub(super) batch: Option<Batch>,
+    pub(super) batch: Batch,
 }
 
 /// See the module.
@@ -56,17 +54,14 @@ impl Stages {
 
     /// The batch that makes the commit whole.
     pub(super) fn last(&mut self) -> &mut Batch {
-        self.last.batch.get_or_insert_default()
+        &mut self.last.batch
     }
 
     /// All stages, in the order they have to be written in.
     pub(super) fn into_stages(mut self) -> Vec<Stage> {
         if let Some((key, chunk)) = self.closing {
             self.last.new.push(key.clone());
-            match &mut self.last.batch {
-                Some(batch) => batch.insert(key, chunk),
-                None => self.last.chunks.push((key, chunk)),
-            }
+            self.last.batch.insert(key, chunk);
         }
         self.done.push(self.last);
         self.done
@@ -79,6 +74,6 @@ impl Stages {
         }
         self.bytes += chunk.len();
         self.last.new.push(key.clone());
-        self.last.chunks.push((key, chunk));
+        self.last.batch.insert(key, chunk);
     }
 }

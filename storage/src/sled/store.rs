@@ -218,7 +218,7 @@ impl Store {
     /// they can take (see `worker.rs`).
     pub(super) fn write(&self, batch: Batch) -> Result<(), String> {
         self.write_stage(Stage {
-            batch: Some(batch),
+            batch,
             ..Stage::default()
         })
     }
@@ -331,12 +331,7 @@ impl Core {
         if stage.new.len() >= LAY_OUT_MIN {
             self.lay_out(&stage.new)?;
         }
-        for (key, chunk) in stage.chunks {
-            self.db.insert(key, chunk)?;
-        }
-        if let Some(batch) = stage.batch {
-            self.db.apply_batch(batch)?;
-        }
+        self.db.apply_batch(stage.batch)?;
         self.db.flush().map(|_| ())
     }
 
