@@ -174,7 +174,6 @@ fn options(asked: &Asked) -> NodeOptions {
         notices_max: 65_536,
         truncate_keys_max: 1_000,
         free_bytes_min: 256 << 20,
-        accept_truncation: false,
         accept_clock: false,
         recovery_hold: None,
     }

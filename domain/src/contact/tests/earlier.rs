@@ -38,19 +38,18 @@ proptest! {
 
 /// What an answer gives or holds back, without its instants.
 fn brief(reply: &Reply) -> String {
-    match reply {
-        Reply::Check(reply) => {
-            let left = reply
-                .budgets
-                .iter()
-                .map(|view| (view.purpose, view.remaining));
-            let left: Vec<_> = left.collect();
-            format!("{:?} {:?} {left:?}", decided(reply), reply.effect)
-        }
-        Reply::Admission(reply) => format!("{} units, {:?} left", reply.units, reply.remaining),
-        Reply::Exhausted { .. } => "no units".to_owned(),
-        Reply::Held(reply) => format!("{:?} by {}", reply.refusal, &*reply.holder),
-        other => format!("{other:?}"),
+    if let Reply::Check(reply) = reply {
+        let budgets = reply.budgets.iter();
+        let left: Vec<_> = budgets.map(|view| (view.purpose, view.remaining)).collect();
+        format!("{:?} {:?} {left:?}", decided(reply), reply.effect)
+    } else if let Reply::Admission(reply) = reply {
+        format!("{} units, {:?} left", reply.units, reply.remaining)
+    } else if let Reply::Exhausted { .. } = reply {
+        "no units".to_owned()
+    } else if let Reply::Held(reply) = reply {
+        format!("{:?} by {}", reply.refusal, &*reply.holder)
+    } else {
+        format!("{reply:?}")
     }
 }
 
