@@ -79,20 +79,32 @@ fn strange_entry(path: &Path) -> io::Result<Option<String>> {
     if ours.iter().any(|name| path.join(name).exists()) {
         return Ok(None);
     }
-    let mut entries = fs::read_dir(path)?;
-    let first = entries.find_map(|entry| match entry {
-        // The mark of a file system's own root, where a volume is mounted.
-        Ok(entry) if entry.file_name() == "lost+found" => None,
-        // What a killed server that kept nothing left.
-        Ok(entry) if entry.file_name() == ADMIN_SOCKET => None,
+    strange_among(path)
+}
+
+/// The name of something in a directory that is not ours.
+fn strange_among(path: &Path) -> io::Result<Option<String>> {
+    // Ours are also what a first start makes right now: it has the directory, and its lock tells so.
+    let ours = [
+        SECRET_FILE,
+        SECRET_DRAFT_FILE,
+        LOG_DIR,
         // What a first start, or an import, that was killed at once left.
-        Ok(entry) if entry.file_name() == RUN_FILE || entry.file_name() == IMPORT_DIR => None,
-        other => Some(other),
-    });
-    match first {
-        None => Ok(None),
-        Some(entry) => Ok(Some(entry?.file_name().to_string_lossy().into_owned())),
+        RUN_FILE,
+        IMPORT_DIR,
+        RESERVE_FILE,
+        // What a killed server that kept nothing left.
+        ADMIN_SOCKET,
+        // The mark of a file system's own root, where a volume is mounted.
+        "lost+found",
+    ];
+    for entry in fs::read_dir(path)? {
+        let name = entry?.file_name();
+        if !ours.iter().any(|ours| name == *ours) {
+            return Ok(Some(name.to_string_lossy().into_owned()));
+        }
     }
+    Ok(None)
 }
 
 /// Takes the rights of the group and of others away, if they have any.
@@ -173,6 +185,28 @@ mod tests {
 
     fn mode(path: &Path) -> u32 {
         fs::metadata(path).unwrap().permissions().mode() & 0o777
+    }
+
+    /// One of two first starts looks while the other makes them one by one.
+    #[test]
+    fn nothing_of_ours_is_strange_whenever_it_is_looked_at() {
+        let ours = [
+            SECRET_FILE,
+            SECRET_DRAFT_FILE,
+            LOG_DIR,
+            RUN_FILE,
+            IMPORT_DIR,
+            RESERVE_FILE,
+            ADMIN_SOCKET,
+        ];
+        for name in ours {
+            let data = tempfile::tempdir().unwrap();
+            fs::write(data.path().join(name), "").unwrap();
+            assert_eq!(strange_among(data.path()).unwrap(), None, "{name}");
+            fs::write(data.path().join("photo.jpg"), "").unwrap();
+            let strange = strange_among(data.path()).unwrap();
+            assert_eq!(strange.as_deref(), Some("photo.jpg"), "{name}");
+        }
     }
 
     #[test]
