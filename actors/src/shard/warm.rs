@@ -12,7 +12,8 @@ use interlock_domain::machine::Machine;
 use super::{Shard, acquire};
 use crate::partition::Found;
 
-/// Commands looked at ahead: their entities stay in a cache of 2 MB until their turn comes.
+/// Commands looked at ahead: enough that waits overlap, few enough that the first is still near when the
+/// last was read.
 const AHEAD: usize = 32;
 
 impl<M: Machine> Shard<M> {
