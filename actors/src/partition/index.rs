@@ -34,6 +34,11 @@ const fn place_of(mark: u64) -> u32 {
 }
 
 impl Index {
+    /// How many places it has.
+    pub(super) const fn len(&self) -> usize {
+        self.used
+    }
+
     /// The place under these bits that is the one asked for.
     pub(super) fn find(&self, bits: u32, is_it: impl Fn(u32) -> bool) -> Option<u32> {
         let is = |mark| bits_of(mark) == bits && is_it(place_of(mark));

@@ -64,7 +64,6 @@ pub(super) struct Table<T> {
     /// Places in full chunks whose values are gone; they are taken first.
     free: Vec<u32>,
     spaces: Spaces,
-    len: usize,
 }
 
 impl<T> Default for Table<T> {
@@ -74,7 +73,6 @@ impl<T> Default for Table<T> {
             chunks: Vec::new(),
             free: Vec::new(),
             spaces: Spaces::default(),
-            len: 0,
         }
     }
 }
@@ -85,11 +83,11 @@ const fn chunk_of(place: u32) -> (usize, usize) {
 
 impl<T> Table<T> {
     pub(super) const fn len(&self) -> usize {
-        self.len
+        self.index.len()
     }
 
     pub(super) const fn is_empty(&self) -> bool {
-        self.len == 0
+        self.len() == 0
     }
 
     pub(super) fn get(&self, key: &EntityKey) -> Option<&T> {
@@ -134,7 +132,6 @@ impl<T> Table<T> {
         self.chunks[chunk][at].value = None;
         self.index.remove(index_bits(key), place);
         self.free.push(place);
-        self.len -= 1;
     }
 
     /// All names and values, in no order that means anything.
@@ -175,7 +172,6 @@ impl<T> Table<T> {
             None => self.push(named),
         };
         self.index.add(index_bits(key), place);
-        self.len += 1;
         place
     }
 
