@@ -15,6 +15,7 @@ pub(crate) mod race;
 pub(crate) mod recover;
 pub(crate) mod shards;
 pub(crate) mod single;
+pub(crate) mod steps;
 pub(crate) mod tokens;
 
 use clap::Subcommand;
@@ -33,9 +34,9 @@ pub(crate) enum Scenario {
     /// Batches with a token for each allow, beside what one core signs in a tight loop
     Tokens(tokens::Asked),
     /// Claims on customers, renewed and released, and task locks
-    Claims(claims::Asked),
+    Claims(steps::Asked),
     /// Effects that are reserved and settled
-    Effects(effects::Asked),
+    Effects(steps::Asked),
     /// Calls of one paid operation, each admitted and then settled
     Paid(paid::Asked),
     /// Checks whose contact and effect are declared afterwards

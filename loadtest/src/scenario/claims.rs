@@ -2,20 +2,14 @@
 //! of an object and gives that back. Customers and objects are its own, so nobody is in its way, and
 //! come again, so that epochs must rise beyond releases.
 
-use clap::Args;
-
 use crate::connection::{Judged, Script, Wrong};
 use crate::form::Form;
-use crate::options::{self, Length, Output, Pacing, Where};
 use crate::report::Document;
-use crate::run::{self, Plan};
 use crate::scan::members;
-use crate::target::{Endpoint, Space, Target};
+use crate::scenario::steps::{self, Asked, Steps};
+use crate::target::Endpoint;
 use crate::template::{CUSTOMER_FIRST, OBJECT_REF, SUBJECT};
 
-/// Requests a second when nothing else is asked for.
-const USUAL_RATE: f64 = 2_000.0;
-const USUAL_CONNECTIONS: u64 = 16;
 /// Customers, and objects, that one connection claims in turn.
 const TARGETS: u64 = 500;
 
@@ -27,32 +21,14 @@ const RELEASE: usize = 2;
 const LOCK: usize = 3;
 const UNLOCK: usize = 4;
 
-/// Options of the scenario.
-#[derive(Debug, Args)]
-pub(crate) struct Asked {
-    #[command(flatten)]
-    at: Where,
-    #[command(flatten)]
-    length: Length,
-    #[command(flatten)]
-    pacing: Pacing,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
 pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> {
-    let target = Target::open(&asked.at, Space::Load)?;
-    document.meet(&target);
-    let run = options::run_tag();
-    let script =
-        |connection| Ok(Box::new(Claims::new(&target.endpoint, run, connection)) as Box<_>);
-    let mut plan = Plan::new("claims", &target, &script);
-    plan.steps = STEPS;
-    plan.about = "claims on customers and task locks".to_owned();
-    plan.pace = asked.pacing.pace(USUAL_RATE, 1.0);
-    asked.length.apply(&mut plan, USUAL_CONNECTIONS);
-    document.runs.push(run::run(&plan)?);
-    target.close()
+    let steps = Steps {
+        name: "claims",
+        about: "claims on customers and task locks",
+        kinds: STEPS,
+        script: |to, run, connection| Box::new(Claims::new(to, run, connection)),
+    };
+    steps::run(asked, document, &steps)
 }
 
 /// The script of one connection.

@@ -1,20 +1,14 @@
 //! `effects`: each connection reserves an effect and settles it as done. Every tenth key is reserved
 //! again afterwards, and must be found done.
 
-use clap::Args;
-
 use crate::connection::{Judged, Script, Wrong};
 use crate::form::Form;
-use crate::options::{self, Length, Output, Pacing, Where};
 use crate::report::Document;
-use crate::run::{self, Plan};
 use crate::scan::members;
-use crate::target::{Endpoint, Space, Target};
+use crate::scenario::steps::{self, Asked, Steps};
+use crate::target::Endpoint;
 use crate::template::EFFECTS_PER_CONNECTION;
 
-/// Requests a second when nothing else is asked for.
-const USUAL_RATE: f64 = 2_000.0;
-const USUAL_CONNECTIONS: u64 = 16;
 /// Each so many-th key is reserved once more.
 const AGAIN_EVERY: u64 = 10;
 /// Letters of an effect's id: 32 bytes in base64url.
@@ -26,32 +20,14 @@ const RESERVE: usize = 0;
 const SETTLE: usize = 1;
 const AGAIN: usize = 2;
 
-/// Options of the scenario.
-#[derive(Debug, Args)]
-pub(crate) struct Asked {
-    #[command(flatten)]
-    at: Where,
-    #[command(flatten)]
-    length: Length,
-    #[command(flatten)]
-    pacing: Pacing,
-    #[command(flatten)]
-    pub(crate) output: Output,
-}
-
 pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> {
-    let target = Target::open(&asked.at, Space::Load)?;
-    document.meet(&target);
-    let run = options::run_tag();
-    let script =
-        |connection| Ok(Box::new(Effects::new(&target.endpoint, run, connection)) as Box<_>);
-    let mut plan = Plan::new("effects", &target, &script);
-    plan.steps = STEPS;
-    plan.about = "effects reserved and settled as done".to_owned();
-    plan.pace = asked.pacing.pace(USUAL_RATE, 1.0);
-    asked.length.apply(&mut plan, USUAL_CONNECTIONS);
-    document.runs.push(run::run(&plan)?);
-    target.close()
+    let steps = Steps {
+        name: "effects",
+        about: "effects reserved and settled as done",
+        kinds: STEPS,
+        script: |to, run, connection| Box::new(Effects::new(to, run, connection)),
+    };
+    steps::run(asked, document, &steps)
 }
 
 /// The script of one connection.
