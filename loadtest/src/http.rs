@@ -4,10 +4,10 @@
 
 use std::io::{self, Read};
 
+use crate::input;
+
 /// More than this in one head is refused.
 const HEAD_BYTES_MAX: usize = 64 * 1024;
-/// Room made for each read.
-const READ_BYTES: usize = 64 * 1024;
 
 /// The status and what follows from the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -143,18 +143,7 @@ impl Reader {
     }
 
     fn fill(&mut self, stream: &mut impl Read) -> io::Result<()> {
-        if self.buffer.len() - self.filled < READ_BYTES / 2 {
-            self.buffer.resize(self.filled + READ_BYTES, 0);
-        }
-        match stream.read(&mut self.buffer[self.filled..]) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => {
-                self.filled += count;
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(error),
-        }
+        input::read_more(stream, &mut self.buffer, &mut self.filled)
     }
 }
 

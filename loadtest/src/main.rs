@@ -21,6 +21,7 @@ mod connection;
 mod form;
 mod html;
 mod http;
+mod input;
 mod interrupt;
 mod machine;
 mod options;

@@ -4,8 +4,8 @@
 
 use std::io::{self, Read};
 
-/// Room made for each read.
-const READ_BYTES: usize = 64 * 1024;
+use crate::input;
+
 /// A reply longer than this is no reply of ours.
 const REPLY_BYTES_MAX: usize = 16 * 1024 * 1024;
 
@@ -119,18 +119,7 @@ impl Reader {
         if self.filled > REPLY_BYTES_MAX {
             return Err(broken("a reply of sane length"));
         }
-        if self.buffer.len() - self.filled < READ_BYTES / 2 {
-            self.buffer.resize(self.filled + READ_BYTES, 0);
-        }
-        match stream.read(&mut self.buffer[self.filled..]) {
-            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
-            Ok(count) => {
-                self.filled += count;
-                Ok(())
-            }
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-            Err(error) => Err(error),
-        }
+        input::read_more(stream, &mut self.buffer, &mut self.filled)
     }
 }
 
