@@ -3,10 +3,14 @@
 //! that passes is a hole in the net, and so is one that something else stumbles over.
 //!
 //! Here: the run over all faults and its report. In `mutants/`: the table (`table`), the copy and what
-//! runs in it (`tree`), and faults that a program makes up (`generated`). Nothing here runs in CI but
+//! runs in it (`tree`), and faults that a program makes up (`generated`), many in one text (`plant`), in
+//! the crate (`bed`) and before its tests (`judge`). Nothing here runs in CI but
 //! the test that every patch still applies.
 
+mod bed;
 mod generated;
+mod judge;
+mod plant;
 mod table;
 mod tree;
 
@@ -40,7 +44,7 @@ pub(crate) struct Options {
     /// Makes up faults in this file alone
     #[arg(long, value_name = "FILE", requires = "generated")]
     file: Option<String>,
-    /// Minutes after which no other file begins, 1 to 1,440
+    /// Minutes after which no other fault is judged, 1 to 1,440
     #[arg(long, requires = "generated", default_value_t = 60,
         value_parser = clap::value_parser!(u64).range(1..=1_440))]
     minutes: u64,

@@ -1,15 +1,20 @@
 //! Faults that `cargo mutants` makes up in the files that decide, judged by the tests of the domain.
 //!
-//! Here: which files, one after the other within a bound, and what of the survivors is explained. A
-//! file that is done is remembered with its text and is not begun again. Not here: making the faults.
+//! Here: which files, all their faults in one run within a bound, and what of the survivors is
+//! explained. Not here: making the faults, planting and judging them.
 
+use std::fmt;
 use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use serde::Deserialize;
 
+use super::bed::Bed;
+use super::judge::{Judge, Verdict};
+use super::plant::Fault;
 use super::table::FOLDER;
+use super::tree::Tree;
 use crate::setup;
 use crate::shell::{self, Outcome, took};
 
@@ -33,6 +38,9 @@ const SHARED: [&str; 12] = [
     "commitment",
 ];
 
+/// How long nothing is said, at least.
+const PAUSE: Duration = Duration::from_secs(15);
+
 /// What survives though it is no fault, with the reason.
 #[derive(Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -50,41 +58,113 @@ struct Survivor {
     reason: String,
 }
 
-/// Runs the files until the bound.
+/// Judges the faults until the bound.
 pub(super) fn run(only: Option<&str>, bound: Duration) -> Outcome {
-    setup::run()?;
+    let start = Instant::now();
     setup::mutants_tool()?;
     let survivors = survivors(&shell::root())?;
-    let all = files(&shell::root())?;
-    let files: Vec<&String> = match only {
-        Some(file) => all.iter().filter(|one| one.ends_with(file)).collect(),
-        None => all.iter().collect(),
+    let tree = Tree::copy()?;
+    let faults = made_up(&files(&shell::root())?, only)?;
+    let bed = Bed::new(&tree, &faults)?;
+    let grown = bed.grow()?;
+    eprintln!("mutants: all built after {}", took(start.elapsed()));
+    let judge = Judge::new(&grown.tests, tree.path("domain"))?;
+    let mut count = Count {
+        made: faults.len(),
+        refused: grown.refused.len(),
+        ..Count::default()
     };
+    let mut unexplained = 0;
+    let mut shown = Instant::now();
+    let until = start + bound;
+    let mut told = |number, verdict| {
+        count.add(verdict);
+        if verdict == Verdict::Survived {
+            let name = bed.fault(number).name.as_str();
+            let known = survivors.explain(name);
+            let word = if known { "explained" } else { "survived" };
+            eprintln!("   {word}: {name}");
+            unexplained += usize::from(!known);
+        }
+        if shown.elapsed() > PAUSE {
+            shown = Instant::now();
+            eprintln!("mutants: {count} after {}", took(start.elapsed()));
+        }
+    };
+    judge.all(&grown.tests, &grown.planted, until, &mut told)?;
+    let mut refused = 0;
+    for number in grown.alone {
+        if Instant::now() >= until {
+            break;
+        }
+        match bed.alone(number)? {
+            Some(tests) => told(number, judge.verdict(&tests, 0)?),
+            None => refused += 1,
+        }
+    }
+    count.refused += refused;
+    eprintln!("mutants: {count} in {}", took(start.elapsed()));
+    match unexplained {
+        0 => Ok(()),
+        _ => Err(format!("{unexplained} survivors are unexplained")),
+    }
+}
+
+/// The faults that `cargo mutants` makes up for these files.
+fn made_up(files: &[String], only: Option<&str>) -> Outcome<Vec<Fault>> {
+    let named = |file: &&String| only.is_none_or(|only| file.ends_with(only));
+    let files: Vec<&String> = files.iter().filter(named).collect();
     if files.is_empty() {
         return Err("the file is none of those that decide".to_owned());
     }
-    let start = Instant::now();
-    let (mut unexplained, mut done) = (Vec::new(), 0);
-    for file in &files {
-        if start.elapsed() >= bound {
-            break;
+    let words = [
+        "mutants",
+        "--list",
+        "--json",
+        "--package",
+        "interlock-domain",
+    ];
+    let mut list = shell::cargo(words);
+    list.args(files.into_iter().flat_map(|file| ["--file", file]));
+    let text = shell::read(&mut list)?;
+    serde_json::from_str(&text).map_err(|error| format!("cargo mutants --list: {error}"))
+}
+
+/// What became of the faults.
+#[derive(Default)]
+struct Count {
+    made: usize,
+    refused: usize,
+    caught: usize,
+    hung: usize,
+    survived: usize,
+}
+
+impl Count {
+    fn add(&mut self, verdict: Verdict) {
+        match verdict {
+            Verdict::Caught => self.caught += 1,
+            Verdict::Hung => self.hung += 1,
+            Verdict::Survived => self.survived += 1,
         }
-        unexplained.extend(judge(file, &survivors, only.is_some())?);
-        done += 1;
     }
-    for line in &unexplained {
-        eprintln!("   survived: {line}");
-    }
-    eprintln!(
-        "mutants: {done} of {} files in {}, {} survivors unexplained",
-        files.len(),
-        took(start.elapsed()),
-        unexplained.len()
-    );
-    if unexplained.is_empty() {
-        Ok(())
-    } else {
-        Err(format!("{} survivors are unexplained", unexplained.len()))
+}
+
+impl fmt::Display for Count {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            made,
+            refused,
+            caught,
+            hung,
+            survived,
+        } = self;
+        let left = made - refused - caught - hung - survived;
+        write!(
+            f,
+            "{made} made up, {refused} do not compile, {caught} caught, {hung} did not end (caught), \
+             {survived} survived, {left} not judged"
+        )
     }
 }
 
@@ -112,45 +192,6 @@ fn files(root: &Path) -> Outcome<Vec<String>> {
     let deciding = deciding.into_iter().map(|(_, path)| path);
     let shared = SHARED.map(|name| format!("{CONTACT}/{name}.rs"));
     Ok(deciding.chain(shared).collect())
-}
-
-/// Runs one file; answers the survivors that nothing explains.
-fn judge(file: &str, survivors: &Survivors, again: bool) -> Outcome<Vec<String>> {
-    let work = shell::build_folder()?.join("mutants");
-    let out = work.join("generated").join(file.replace('/', "-"));
-    let failed = |error: std::io::Error| format!("{}: {error}", out.display());
-    fs::create_dir_all(&out).map_err(failed)?;
-    let text = fs::read(shell::root().join(file)).map_err(failed)?;
-    let mark = out.join("done");
-    if again || fs::read(&mark).ok().as_ref() != Some(&text) {
-        let start = Instant::now();
-        let mut mutants =
-            shell::cargo(["mutants", "--package", "interlock-domain", "--no-shuffle"]);
-        mutants.args(["--file", file, "--timeout", "120", "--colors", "never"]);
-        // The first test that fails is enough, and nobody reads a smaller example.
-        mutants.arg("--test-tool=nextest");
-        mutants.env("PROPTEST_MAX_SHRINK_ITERS", "0");
-        mutants.arg("--output").arg(&out).args(["--", "--lib"]);
-        mutants.env("CARGO_TARGET_DIR", work.join("build"));
-        mutants.env("CARGO_PROFILE_DEV_DEBUG", "0");
-        // What is judged is a copy without a work folder of its own.
-        if std::env::var_os("INTERLOCK_VECTORS").is_none() {
-            mutants.env("INTERLOCK_VECTORS", shell::work_folder().join("vectors"));
-        }
-        let status = mutants.status().map_err(failed)?;
-        // 2: some survived, 3: some did not end; what else there is, is no judgement.
-        if !matches!(status.code(), Some(0 | 2 | 3)) {
-            return Err(format!("cargo mutants on {file}: {status}"));
-        }
-        fs::write(&mark, text).map_err(failed)?;
-        eprintln!("mutants: {file} took {}", took(start.elapsed()));
-    }
-    let missed = fs::read_to_string(out.join("mutants.out/missed.txt")).map_err(failed)?;
-    let lines = missed.lines().filter(|line| !line.trim().is_empty());
-    Ok(lines
-        .filter(|line| !survivors.explain(line))
-        .map(str::to_owned)
-        .collect())
 }
 
 impl Survivors {

@@ -100,6 +100,20 @@ impl Tree {
         Ok(tree)
     }
 
+    /// Where a file of the copy lies.
+    pub(super) fn path(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    /// Gives a file of the copy another text.
+    pub(super) fn write(&self, name: &str, text: &str) -> Outcome {
+        let path = self.path(name);
+        if fs::read(&path).is_ok_and(|there| there == text.as_bytes()) {
+            return Ok(());
+        }
+        fs::write(&path, text).map_err(|error| format!("{}: {error}", path.display()))
+    }
+
     /// Removes files that `known` does not name.
     fn tidy(&self, folder: &Path, known: &dyn Fn(&str) -> bool) -> std::io::Result<()> {
         for entry in fs::read_dir(folder)? {
@@ -190,7 +204,8 @@ impl Tree {
         })
     }
 
-    fn cargo(&self, words: &[&str]) -> Command {
+    /// Cargo in the copy.
+    pub(super) fn cargo(&self, words: &[&str]) -> Command {
         let mut cargo = shell::cargo(words);
         cargo.current_dir(&self.folder);
         cargo.env("CARGO_TARGET_DIR", &self.build);
