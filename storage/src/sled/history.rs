@@ -93,7 +93,7 @@ impl History {
             let mut seen = BTreeSet::new();
             for (key, value) in rows {
                 let prefix = keys::row(keys::HISTORY_ROW, key);
-                let was_there = values::put(store, &mut stage.batch, &prefix, Some(value))?;
+                let was_there = values::put_alone(store, &mut stage, &prefix, value)?;
                 if !was_there {
                     let chunks = 0..chunk::count_of(value.len());
                     let new = chunks.map(|number| IVec::from(keys::chunk(&prefix, number)));

@@ -13,13 +13,35 @@ use sled::{Batch, IVec};
 
 use super::{STAGE_BYTES, chunk};
 
-/// What is written before one sync.
+/// What is written before one sync, in this order.
 #[derive(Debug, Default)]
 pub(super) struct Stage {
-    /// Keys of the batch that are not there yet, ascending.
+    /// Keys of what follows that are not there yet, ascending.
     pub(super) new: Vec<IVec>,
+    /// Values of one chunk that each count by themselves: a stop may leave any of them out.
+    pub(super) alone: Vec<(IVec, IVec)>,
     /// What takes effect as a whole.
-    pub(super) batch: Batch,
+    batch: Option<Batch>,
+}
+
+impl Stage {
+    /// A stage of one batch.
+    pub(super) fn of(batch: Batch) -> Self {
+        Self {
+            batch: Some(batch),
+            ..Self::default()
+        }
+    }
+
+    /// What takes effect as a whole, to add to.
+    pub(super) fn batch(&mut self) -> &mut Batch {
+        self.batch.get_or_insert_default()
+    }
+
+    /// What takes effect as a whole; `None` when nothing does.
+    pub(super) fn take_batch(&mut self) -> Option<Batch> {
+        self.batch.take()
+    }
 }
 
 /// See the module.
@@ -54,14 +76,14 @@ impl Stages {
 
     /// The batch that makes the commit whole.
     pub(super) fn last(&mut self) -> &mut Batch {
-        &mut self.last.batch
+        self.last.batch()
     }
 
     /// All stages, in the order they have to be written in.
     pub(super) fn into_stages(mut self) -> Vec<Stage> {
         if let Some((key, chunk)) = self.closing {
             self.last.new.push(key.clone());
-            self.last.batch.insert(key, chunk);
+            self.last.batch().insert(key, chunk);
         }
         self.done.push(self.last);
         self.done
@@ -74,6 +96,6 @@ impl Stages {
         }
         self.bytes += chunk.len();
         self.last.new.push(key.clone());
-        self.last.batch.insert(key, chunk);
+        self.last.batch().insert(key, chunk);
     }
 }

@@ -217,10 +217,7 @@ impl Store {
     /// one batch half written, and sled's background threads never have more on their hands than
     /// they can take (see `worker.rs`).
     pub(super) fn write(&self, batch: Batch) -> Result<(), String> {
-        self.write_stage(Stage {
-            batch,
-            ..Stage::default()
-        })
+        self.write_stage(Stage::of(batch))
     }
 
     /// Writes a stage and makes it durable, as [`Self::write`] does a batch.
@@ -327,11 +324,20 @@ impl Core {
     }
 
     /// Puts a stage into sled and has sled write it to the file.
-    fn put_stage(&self, stage: Stage) -> sled::Result<()> {
+    ///
+    /// A batch keeps every database of the process from reading and writing for as long as it is
+    /// applied (one lock inside sled serves them all), so what needs none comes without.
+    fn put_stage(&self, mut stage: Stage) -> sled::Result<()> {
         if stage.new.len() >= LAY_OUT_MIN {
             self.lay_out(&stage.new)?;
         }
-        self.db.apply_batch(stage.batch)?;
+        let batch = stage.take_batch();
+        for (key, value) in stage.alone {
+            self.db.insert(key, value)?;
+        }
+        if let Some(batch) = batch {
+            self.db.apply_batch(batch)?;
+        }
         self.db.flush().map(|_| ())
     }
 

@@ -39,10 +39,9 @@ pub(super) fn commit_one(log: &dyn Log, owned: &mut Owned, length: usize) {
 
 /// The first step of a stage alone.
 fn laid_out(stage: Stage) -> Stage {
-    Stage {
-        new: stage.new,
-        ..Stage::default()
-    }
+    let mut first = Stage::default();
+    first.new = stage.new;
+    first
 }
 
 fn copy_dir(from: &Path, to: &Path) {

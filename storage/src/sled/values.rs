@@ -7,6 +7,7 @@ use sled::{Batch, IVec};
 
 use super::chunk::{self, Assembler, Defect};
 use super::keys;
+use super::stages::Stage;
 use super::store::Store;
 use crate::log::LogError;
 
@@ -51,22 +52,51 @@ pub(super) fn put(
     prefix: &[u8],
     value: Option<&[u8]>,
 ) -> Result<bool, LogError> {
-    let key = keys::chunk(prefix, 0);
-    let old = match store.get(&key)? {
-        Some(first) => match chunk::open(&key, &first) {
-            Ok((head, _)) => head.count,
-            Err(Defect::Unfilled) => 0,
-            Err(defect @ (Defect::Damaged(_) | Defect::Newer(_))) => {
-                return Err(damaged(store, prefix, defect));
-            }
-        },
-        None => 0,
-    };
+    let old = chunks_there(store, prefix)?;
+    replace(batch, prefix, value, old);
+    Ok(old > 0)
+}
+
+/// Adds a value that counts by itself; answers whether there was an older one. It goes into the batch
+/// only when it is, or was, of several chunks, which count together.
+pub(super) fn put_alone(
+    store: &Store,
+    stage: &mut Stage,
+    prefix: &[u8],
+    value: &[u8],
+) -> Result<bool, LogError> {
+    let old = chunks_there(store, prefix)?;
+    if old.max(chunk::count_of(value.len())) == 1 {
+        chunk::cut(prefix, &[value], &mut |key, chunk| {
+            stage.alone.push((IVec::from(key), IVec::from(chunk)));
+        });
+    } else {
+        replace(stage.batch(), prefix, Some(value), old);
+    }
+    Ok(old > 0)
+}
+
+/// Puts a value in the place of one of so many chunks.
+fn replace(batch: &mut Batch, prefix: &[u8], value: Option<&[u8]>, old: u32) {
     let new = value.map_or(0, |value| insert(batch, prefix, value));
     for number in new..old {
         batch.remove(keys::chunk(prefix, number));
     }
-    Ok(old > 0)
+}
+
+/// How many chunks the value has that is there; 0 when there is none.
+fn chunks_there(store: &Store, prefix: &[u8]) -> Result<u32, LogError> {
+    let key = keys::chunk(prefix, 0);
+    let Some(first) = store.get(&key)? else {
+        return Ok(0);
+    };
+    match chunk::open(&key, &first) {
+        Ok((head, _)) => Ok(head.count),
+        Err(Defect::Unfilled) => Ok(0),
+        Err(defect @ (Defect::Damaged(_) | Defect::Newer(_))) => {
+            Err(damaged(store, prefix, defect))
+        }
+    }
 }
 
 /// Adds a value that was never there before.

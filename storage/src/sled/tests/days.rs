@@ -5,8 +5,9 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use super::copy_dir;
-use crate::log::{HistoryDay, Log, LogError, Positions, Row};
-use crate::sled::keys;
+use crate::log::{CHUNK_BYTES_MAX, HistoryDay, Log, LogError, Positions, Row};
+use crate::sled::stages::Stage;
+use crate::sled::{keys, values};
 use crate::{SledLog, SledOptions};
 
 const DAYS: [i32; 3] = [20_000, 20_001, 20_002];
@@ -220,4 +221,27 @@ fn rows_that_were_only_laid_out_are_as_if_they_were_not() {
     assert_eq!(read(&log), (0..100).map(row).collect::<Vec<_>>());
     assert_eq!(log.history.marks()[&day].rows, 100);
     assert_eq!(log.lacking_days().expect("it can be read"), [""; 0]);
+}
+
+/// For as long as a batch is applied no other database goes on, so a row that counts by itself comes
+/// without one. Several chunks count together: in the place of one, and one in their place.
+#[test]
+fn only_rows_of_several_chunks_take_a_batch() {
+    let root = tempfile::tempdir().expect("a directory");
+    let log = open(root.path(), false).expect("it opens");
+    let name = keys::row(keys::HISTORY_ROW, &[1]);
+    let lengths = [1, 2, 3 * CHUNK_BYTES_MAX, 3, 4];
+    for (length, takes) in lengths.into_iter().zip([false, false, true, true, false]) {
+        let value = vec![7; length];
+        let mut stage = Stage::default();
+        values::put_alone(&log.store, &mut stage, &name, &value).expect("it can be read");
+        let batch = stage.take_batch();
+        assert_eq!(batch.is_some(), takes, "{length} bytes");
+        if let Some(batch) = batch {
+            *stage.batch() = batch;
+        }
+        log.store.write_stage(stage).expect("the disk works");
+        let read = values::read(&log.store, &name).expect("it can be read");
+        assert!(read == Some(value), "{length} bytes");
+    }
 }
