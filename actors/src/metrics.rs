@@ -95,6 +95,10 @@ const GAUGES: &[(&str, &str)] = &[
         "Bytes that the entities of a kind take, estimated from those encoded for snapshots.",
     ),
     (
+        "interlock_entity_snapshot_bytes",
+        "Bytes that the entities of a kind take in snapshots, estimated from those encoded so far.",
+    ),
+    (
         "interlock_purge_late_seconds",
         "The longest that something was kept beyond its last use, in the sweep's round and the last.",
     ),
@@ -212,6 +216,7 @@ pub(crate) struct ShardMetrics {
     purge_late: Gauge,
     entities: Vec<Gauge>,
     entity_bytes: Vec<Gauge>,
+    snapshot_bytes: Vec<Gauge>,
     /// Entities by kind, and what those encoded so far came to.
     counted: [i64; Kind::ALL.len()],
     encoded: Encoded,
@@ -249,6 +254,7 @@ impl ShardMetrics {
             purge_late: gauge!("interlock_purge_late_seconds", "shard" => shard.clone()),
             entities: by_kind("interlock_entities"),
             entity_bytes: by_kind("interlock_entity_bytes"),
+            snapshot_bytes: by_kind("interlock_entity_snapshot_bytes"),
             counted: [0; Kind::ALL.len()],
             encoded: Encoded::default(),
             decision_seconds: histogram!("interlock_decision_seconds"),
@@ -320,6 +326,7 @@ impl ShardMetrics {
             };
             self.entities[at].set(count);
             self.entity_bytes[at].set(count * (MAP_ROW_BYTES + mean));
+            self.snapshot_bytes[at].set(count * mean);
         }
     }
 
