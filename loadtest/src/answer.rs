@@ -142,6 +142,7 @@ pub(crate) struct Validator {
     ids: IdSet,
     outcomes: Vec<Outcome>,
     wants_tokens: bool,
+    keyless: bool,
     /// The place of the last answer whose token is kept, and that token.
     kept: Option<(usize, Vec<u8>)>,
 }
@@ -153,6 +154,7 @@ impl Validator {
             ids: IdSet::new(checks),
             outcomes: Vec::with_capacity(checks),
             wants_tokens: false,
+            keyless: false,
             kept: None,
         }
     }
@@ -160,6 +162,11 @@ impl Validator {
     /// From now on an allow without a token is wrong.
     pub(crate) const fn want_tokens(&mut self) {
         self.wants_tokens = true;
+    }
+
+    /// From now on no check names an effect.
+    pub(crate) const fn want_no_effects(&mut self) {
+        self.keyless = true;
     }
 
     /// Whether the check at a place of the last answer was allowed.
@@ -263,7 +270,7 @@ impl Validator {
         if !seen.valid_for {
             return Err(wrong("no valid_for_s"));
         }
-        seen.fits(decision).map_err(wrong)?;
+        seen.fits(decision, self.keyless).map_err(wrong)?;
         if self.wants_tokens && decision == Decision::Allow && seen.token.is_none() {
             return Err(wrong("an allow without its token"));
         }
@@ -384,8 +391,8 @@ impl<'a> Seen<'a> {
         Ok(())
     }
 
-    /// Do the members fit the decision? Every check asked here carries an effect key.
-    fn fits(&self, decision: Decision) -> Result<(), &'static str> {
+    /// Do the members fit the decision? Every check carries an effect key, unless all are `keyless`.
+    fn fits(&self, decision: Decision, keyless: bool) -> Result<(), &'static str> {
         if decision != Decision::Allow {
             return match () {
                 () if self.reserved => Err("an effect was reserved without an allow"),
@@ -399,8 +406,11 @@ impl<'a> Seen<'a> {
         }
         let advice = self.reasons == 0 || self.reason == Some(TEMPLATE_REQUIRED);
         match () {
-            () if !self.reserved || self.held => Err("an allow that did not reserve its effect"),
-            () if !self.attempt => Err("a reserved effect without an attempt"),
+            () if keyless && (self.held || self.attempt) => Err("an effect that nobody named"),
+            () if !keyless && (!self.reserved || self.held) => {
+                Err("an allow that did not reserve its effect")
+            }
+            () if !keyless && !self.attempt => Err("a reserved effect without an attempt"),
             () if self.reasons > 1 || !advice => Err("an allow with a reason to refuse"),
             () => Ok(()),
         }

@@ -181,3 +181,19 @@ fn cut_answers_are_refused_at_every_byte() {
         assert!(Validator::new(2).batch(cut, 2, &[]).is_err(), "{end}");
     }
 }
+
+#[test]
+fn a_check_that_names_no_effect_is_told_of_none() {
+    let of = |effect: &str| {
+        let mut validator = Validator::new(1);
+        validator.want_no_effects();
+        let id = id(0);
+        let body = format!(
+            r#"{{"decision_id":"{id}","decision":"allow","reasons":[],{effect}"valid_for_s":60}}"#
+        );
+        validator.single(body.as_bytes()).is_ok()
+    };
+    assert!(of("") && of(r#""effect":null,"#));
+    assert!(!of(r#""effect":{"state":"none","attempt":1},"#));
+    assert!(!of(r#""effect":{"state":"in_flight","attempt":null},"#));
+}

@@ -11,7 +11,7 @@ use crate::connection::{Judged, Script, Wrong};
 use crate::options::{self, name};
 use crate::target::{Endpoint, Target};
 use crate::template::{CUSTOMERS_MAX, Customers, Request, Shape};
-use crate::token::Keys;
+use crate::token::{Keys, Recipients};
 
 /// Checks in a batch, at most: the contract's bound.
 pub(crate) const BATCH_MAX: u32 = 500;
@@ -52,6 +52,17 @@ pub(crate) struct Batches {
 }
 
 impl About {
+    /// What is asked about when nothing else is said.
+    pub(crate) fn usual() -> Self {
+        Self {
+            seed: 1,
+            customers: 1_000_000,
+            objects: 1_000_000,
+            purpose: "service".to_owned(),
+            channel: "whatsapp".to_owned(),
+        }
+    }
+
     /// The shape of checks in batches of so many, or bare ones.
     pub(crate) fn shape(&self, batch: Option<u32>) -> Shape {
         Shape {
@@ -60,6 +71,7 @@ impl About {
             channel: self.channel.clone(),
             gateway: None,
             customers: Customers::Spread(self.customers),
+            effects: true,
             objects: self.objects,
             order_probes: batch.map_or(0, |_| ORDER_PROBES),
             seed: self.seed,
@@ -136,6 +148,10 @@ pub(crate) struct Checks<'a> {
     batch: bool,
     /// The server's keys, when every allow has a token: one of each answer is verified.
     keys: Option<&'a Keys>,
+    /// What names a token's recipient, where the gateway's key is known.
+    recipients: Option<&'a Recipients>,
+    /// The place whose token is verified.
+    place: usize,
     acknowledged: Option<&'a Mutex<Acknowledged>>,
     /// Whether nothing but a budget may stand against a check: the space is the run's own.
     alone: bool,
@@ -145,11 +161,17 @@ impl<'a> Checks<'a> {
     /// Of a shape.
     pub(crate) fn new(shape: &Shape, to: &Endpoint, connection: u64) -> Self {
         let request = Request::new(shape, to, connection);
+        let mut validator = Validator::new(request.checks());
+        if !shape.effects {
+            validator.want_no_effects();
+        }
         Self {
-            validator: Validator::new(request.checks()),
+            validator,
             request,
             batch: shape.batch.is_some(),
             keys: None,
+            recipients: None,
+            place: 0,
             acknowledged: None,
             alone: false,
         }
@@ -165,6 +187,12 @@ impl<'a> Checks<'a> {
     pub(crate) fn with_tokens(mut self, keys: &'a Keys) -> Self {
         self.validator.want_tokens();
         self.keys = Some(keys);
+        self
+    }
+
+    /// Such a token must also be for the customer that its check named.
+    pub(crate) const fn for_recipients(mut self, recipients: Option<&'a Recipients>) -> Self {
+        self.recipients = recipients;
         self
     }
 
@@ -199,12 +227,16 @@ impl<'a> Checks<'a> {
         if token.is_empty() {
             return Ok(0);
         }
-        let id = keys.verify(token)?;
-        let answered = (0..self.request.checks()).any(|place| self.validator.id(place) == id);
-        if answered {
+        let token = keys.verify(token)?;
+        if token.decision != self.validator.id(self.place) {
+            return Err("a token for another decision".into());
+        }
+        let customer = self.request.customer(self.place);
+        let is_for = |recipients: &Recipients| token.recipient == recipients.of_phone(customer);
+        if self.recipients.is_none_or(is_for) {
             Ok(1)
         } else {
-            Err("a token for another decision".into())
+            Err("a token for another recipient".into())
         }
     }
 }
@@ -216,8 +248,8 @@ impl Script for Checks<'_> {
         }
         if self.keys.is_some() {
             // The place changes with the effect's number, so that each comes.
-            let place = self.request.effect(0) as usize / 7 % self.request.checks();
-            self.validator.keep_token(place);
+            self.place = self.request.effect(0) as usize / 7 % self.request.checks();
+            self.validator.keep_token(self.place);
         }
         Some(0)
     }
@@ -251,6 +283,10 @@ impl Script for Checks<'_> {
             }
         }
         Ok(Judged::checks(counts))
+    }
+
+    fn lost(&mut self) {
+        self.request.turn_again();
     }
 }
 

@@ -19,6 +19,7 @@ use std::path::Path;
 use crate::report::{Document, Loop, Run};
 
 use self::chart::Table;
+pub(crate) use self::words::civil;
 use self::words::{bytes, date, escaped, figure, whole};
 
 const STYLE: &str = include_str!("html/page.css");
@@ -44,6 +45,28 @@ pub(crate) fn check(path: &Path) -> Result<(), String> {
             }
         })
         .map_err(|error| format!("{}: {error}", path.display()))
+}
+
+/// Writes the chart of throughput by shards, or that by customers, where the document has one: a file
+/// that stands alone, named after the scenario. Charts of figures with a wrong answer are not drawn.
+pub(crate) fn write_charts(folder: &Path, document: &Document) -> Result<(), String> {
+    let named = [
+        ("shards.svg", figures::throughput_by_shards(document)),
+        ("growth.svg", figures::throughput_by_customers(document)),
+    ];
+    for (name, chart) in named {
+        if let Some(chart) = chart {
+            let path = folder.join(name);
+            let svg = chart.file()?;
+            fs::write(&path, svg).map_err(|error| format!("{}: {error}", path.display()))?;
+        }
+    }
+    Ok(())
+}
+
+/// Makes a folder for charts where there is none, to know before a long run that they have one.
+pub(crate) fn check_folder(folder: &Path) -> Result<(), String> {
+    fs::create_dir_all(folder).map_err(|error| format!("{}: {error}", folder.display()))
 }
 
 fn page(document: &Document) -> Result<String, String> {

@@ -18,6 +18,8 @@ mod arrivals;
 mod ask;
 mod checks;
 mod connection;
+mod device;
+mod findings;
 mod form;
 mod html;
 mod http;
@@ -73,6 +75,9 @@ fn drive(options: &Options) -> Result<bool, String> {
     if let Some(path) = &options.html {
         html::check(path)?;
     }
+    if let Some(folder) = &options.svg {
+        html::check_folder(folder)?;
+    }
     let mut document = Document {
         format: report::FORMAT,
         scenario: scenario.name().to_owned(),
@@ -85,6 +90,9 @@ fn drive(options: &Options) -> Result<bool, String> {
     document.judge();
     if let Some(path) = &options.html {
         html::write(path, &document)?;
+    }
+    if let Some(folder) = &options.svg {
+        html::write_charts(folder, &document)?;
     }
     if scenario.output().json {
         let json = serde_json::to_string(&document).map_err(|error| error.to_string())?;

@@ -27,6 +27,10 @@ pub(crate) struct Options {
     /// Also write what was found as one page with charts
     #[arg(long, global = true, value_name = "FILE")]
     pub(crate) html: Option<PathBuf>,
+    /// Also write the chart of throughput by shards or customers as a file of its own, `shards.svg`
+    /// or `growth.svg`, into this directory
+    #[arg(long, global = true, value_name = "DIR")]
+    pub(crate) svg: Option<PathBuf>,
 }
 
 /// Who is asked.
@@ -141,7 +145,9 @@ pub(crate) fn command_line(words: impl Iterator<Item = String>) -> String {
     let mut shown = vec!["interlock-load".to_owned()];
     let mut hides = false;
     for word in words.skip(1) {
-        let secret = word.starts_with("--key") || word.starts_with("--quiet-key");
+        let secret = ["--key", "--quiet-key", "--gateway-key"]
+            .iter()
+            .any(|name| word.starts_with(name));
         shown.push(match word.split_once('=') {
             _ if hides => "…".to_owned(),
             Some((name, _)) if secret => format!("{name}=…"),

@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use crate::ask::Metrics;
+use crate::device;
 use crate::process::{self, Process};
 use crate::report::Resources;
 use crate::run::Plan;
@@ -18,6 +19,7 @@ pub(crate) struct Look {
     written_bytes: u64,
     resident_bytes: Option<u64>,
     disk_bytes: Option<u64>,
+    device_bytes: Option<u64>,
     metrics: Metrics,
 }
 
@@ -33,6 +35,8 @@ pub(crate) struct Seen {
     /// Of everything.
     pub(crate) machine_cpu_s: Option<f64>,
     written_bytes: u64,
+    device_bytes: Option<u64>,
+    record_bytes: u64,
     commits: u64,
     shards_busy: Vec<f64>,
     after: Look,
@@ -57,6 +61,7 @@ impl Look {
             // A process that was killed has none.
             resident_bytes: of_server(Process::resident_bytes).filter(|bytes| *bytes > 0),
             disk_bytes,
+            device_bytes: plan.data.as_deref().and_then(device::written_bytes),
             metrics,
         }
     }
@@ -65,6 +70,8 @@ impl Look {
     pub(crate) fn since(self, before: &Self) -> Seen {
         const BUSY: &str = "interlock_shard_busy_nanoseconds_total";
         const COMMITS: &str = "interlock_commits_total";
+        const RECORDS: &str = "interlock_commit_bytes_sum";
+        let grown = |name: &str| (self.metrics.sum(name) - before.metrics.sum(name)).max(0.0);
         let seconds = (self.at - before.at).as_secs_f64().max(1e-9);
         let both = |now: Option<f64>, then: Option<f64>| Some((now? - then?).max(0.0));
         let then = before.metrics.by_shard(BUSY);
@@ -78,7 +85,10 @@ impl Look {
             server_cpu_s: both(self.server_cpu_s, before.server_cpu_s),
             machine_cpu_s: both(self.machine_cpu_s, before.machine_cpu_s),
             written_bytes: self.written_bytes.saturating_sub(before.written_bytes),
-            commits: (self.metrics.sum(COMMITS) - before.metrics.sum(COMMITS)).max(0.0) as u64,
+            device_bytes: (self.device_bytes.zip(before.device_bytes))
+                .map(|(now, then)| now.saturating_sub(then)),
+            record_bytes: grown(RECORDS) as u64,
+            commits: grown(COMMITS) as u64,
             shards_busy: busy.collect(),
             after: self,
         }
@@ -94,6 +104,8 @@ impl Seen {
             written_bytes: self.written_bytes,
             written_bytes_each: self.written_bytes as f64 / units.max(1) as f64,
             written_bytes_per_second: self.written_bytes as f64 / self.seconds,
+            record_bytes: self.record_bytes,
+            device_bytes_per_second: self.device_bytes.map(|bytes| bytes as f64 / self.seconds),
             entities: self.after.metrics.sum("interlock_entities").max(0.0) as u64,
             commits: self.commits,
             shards_busy: self.shards_busy.clone(),

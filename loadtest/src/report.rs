@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use serde::Serialize;
 
+use crate::findings::{Beside, Disk, Signing, Steady};
 use crate::machine;
 use crate::target::Target;
 
@@ -51,6 +52,18 @@ pub(crate) struct Document {
     /// One comparison for each number of connections of a peer.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub(crate) peers: Vec<Peer>,
+    /// Tokens beside what one core signs.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) signing: Option<Signing>,
+    /// What somebody quiet felt of somebody noisy, a comparison each.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub(crate) beside: Vec<Beside>,
+    /// The disk beside what a run wrote to it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) disk: Option<Disk>,
+    /// What became of a server in a long time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) steady: Option<Steady>,
     /// What it comes to, a sentence each.
     pub(crate) words: Vec<String>,
 }
@@ -260,6 +273,11 @@ pub(crate) struct Resources {
     pub(crate) written_bytes_each: f64,
     /// The same a second.
     pub(crate) written_bytes_per_second: f64,
+    /// Bytes of the records of its decisions while it was measured.
+    pub(crate) record_bytes: u64,
+    /// What reached the device under its data, whoever wrote it; left out where nobody tells.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) device_bytes_per_second: Option<f64>,
     /// Entities in memory at the end.
     pub(crate) entities: u64,
     /// Syncs of the log while it was measured.
@@ -292,7 +310,7 @@ pub(crate) struct GrowthStep {
     pub(crate) customers: u64,
     /// Entities in memory.
     pub(crate) entities: u64,
-    /// Checks a second over all of these customers.
+    /// Checks a second over all of these customers; of the fill itself where that was all.
     pub(crate) per_second: f64,
     /// Latency of a batch.
     pub(crate) p50_ms: f64,
@@ -311,6 +329,8 @@ pub(crate) struct GrowthStep {
 pub(crate) struct Recovery {
     /// Bytes of the data directory when the server was killed.
     pub(crate) disk_bytes: u64,
+    /// Bytes of the journal that no snapshot covered then.
+    pub(crate) journal_bytes: u64,
     /// From the start of the process to its ready line.
     pub(crate) ready_s: f64,
     /// The server's own figure for rebuilding memory.

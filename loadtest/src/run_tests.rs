@@ -80,6 +80,7 @@ fn shape(batch: usize, order_probes: usize) -> Shape {
         purpose: "service".to_owned(),
         channel: "whatsapp".to_owned(),
         gateway: None,
+        effects: true,
         customers: Customers::Spread(1_000),
         objects: 1_000,
         order_probes,

@@ -15,6 +15,7 @@ pub(crate) mod race;
 pub(crate) mod recover;
 pub(crate) mod shards;
 pub(crate) mod single;
+pub(crate) mod steady;
 pub(crate) mod steps;
 pub(crate) mod tokens;
 
@@ -53,6 +54,8 @@ pub(crate) enum Scenario {
     Shards(shards::Asked),
     /// Throughput and memory from ten thousand to ten million customers
     Growth(growth::Asked),
+    /// A long time under half of the most: memory, disk, purges, and single checks beside it
+    Steady(steady::Asked),
     /// Batches beside Redis or PostgreSQL, started here with every answer on disk: the ratio of both
     Peer(Box<peer::Asked>),
     /// The node without HTTP, with a log that keeps nothing and with one on disk
@@ -77,6 +80,7 @@ impl Scenario {
             Self::Recover(_) => "recover",
             Self::Shards(_) => "shards",
             Self::Growth(_) => "growth",
+            Self::Steady(_) => "steady",
             Self::Peer(_) => "peer",
             #[cfg(feature = "direct")]
             Self::Direct(_) => "direct",
@@ -99,6 +103,7 @@ impl Scenario {
             Self::Recover(asked) => &asked.output,
             Self::Shards(asked) => &asked.output,
             Self::Growth(asked) => &asked.output,
+            Self::Steady(asked) => &asked.output,
             Self::Peer(asked) => &asked.output,
             #[cfg(feature = "direct")]
             Self::Direct(asked) => &asked.output,
@@ -121,6 +126,7 @@ impl Scenario {
             Self::Recover(asked) => recover::run(asked, document),
             Self::Shards(asked) => shards::run(asked, document),
             Self::Growth(asked) => growth::run(asked, document),
+            Self::Steady(asked) => steady::run(asked, document),
             Self::Peer(asked) => peer::run(asked, document),
             #[cfg(feature = "direct")]
             Self::Direct(asked) => direct::run(asked, document),

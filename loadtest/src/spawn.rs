@@ -36,6 +36,8 @@ pub(crate) struct Wanted {
     pub(crate) shards: Option<u32>,
     /// Further settings, each `section.name=value`.
     pub(crate) settings: Vec<String>,
+    /// A test's clock that begins then, in RFC 3339; left out: the machine's.
+    pub(crate) clock: Option<String>,
 }
 
 /// The program to start: the one named, or `interlock` beside this program.
@@ -135,6 +137,9 @@ impl Spawned {
             .args(["--config", "config.toml", "--seed", "seed.json"]);
         if let Some(shards) = wanted.shards {
             command.args(["--shards", &shards.to_string()]);
+        }
+        if let Some(clock) = &wanted.clock {
+            command.args(["--test-clock", clock]);
         }
         let begun = Instant::now();
         let mut child = command
@@ -286,6 +291,7 @@ mod tests {
             parent: None,
             shards: Some(2),
             settings: vec!["limits.space_asks_ms=0".to_owned()],
+            clock: None,
         })
     }
 

@@ -79,6 +79,16 @@ pub(crate) enum Space {
     Race,
     /// Everything a fleet uses.
     Fleet,
+    /// `hourly`, whose budget counts for an hour.
+    Hourly,
+}
+
+/// The key of a gateway in the space of tokens, in base64url.
+pub(crate) fn gateway_key(name: &str) -> Option<String> {
+    let file: serde_json::Value = serde_json::from_str(spawn::SEED).ok()?;
+    let mut spaces = file["spaces"].as_array()?.iter();
+    let tokens = spaces.find(|space| space["name"] == "tokens")?;
+    tokens["vault"][name].as_str().map(str::to_owned)
 }
 
 impl Space {
@@ -90,6 +100,7 @@ impl Space {
             Self::Tokens => "nia_sk_test_br1_tokens_a_tokensecret000000001",
             Self::Race => "nia_sk_test_br1_race_a_racesecret0000000001",
             Self::Fleet => "nia_sk_test_br1_fleet_a_fleetsecret000000001",
+            Self::Hourly => "nia_sk_test_br1_hourly_a_hourlysecret00000001",
         }
     }
 }
@@ -136,6 +147,20 @@ impl Target {
             parent: wanted.data.clone(),
             shards,
             settings: wanted.set.clone(),
+            clock: None,
+        })?;
+        Self::of(spawned, space)
+    }
+
+    /// Starts a server whose time begins at a moment, in RFC 3339, and moves only when it is told to.
+    pub(crate) fn spawn_at(wanted: &Where, clock: &str, space: Space) -> Result<Self, String> {
+        let binary = wanted.spawn.clone().flatten();
+        let spawned = Spawned::start(&spawn::Wanted {
+            binary: spawn::binary(binary)?,
+            parent: wanted.data.clone(),
+            shards: wanted.shards,
+            settings: wanted.set.clone(),
+            clock: Some(clock.to_owned()),
         })?;
         Self::of(spawned, space)
     }
@@ -208,6 +233,7 @@ mod tests {
             Space::Tokens,
             Space::Race,
             Space::Fleet,
+            Space::Hourly,
         ] {
             let key =
                 |found: &serde_json::Value| found["sources"][0]["keys"][0]["key"] == space.key();

@@ -16,7 +16,8 @@ pub(crate) const CUSTOMERS_MAX: u64 = 39_999_999;
 /// Effect numbers one connection may use.
 pub(crate) const EFFECTS_PER_CONNECTION: u64 = 100_000_000;
 
-/// Gaps of one check, in the order in which they stand in it.
+/// Gaps of one check, in the order in which they stand in it; the last one only where effects are
+/// named.
 const GAPS: usize = 4;
 const CUSTOMER: usize = 1;
 const OBJECT: usize = 2;
@@ -42,6 +43,9 @@ pub(crate) enum Customers {
         /// The first that is not asked about.
         end: u64,
     },
+    /// One after the other without an end, over all connections: each comes again only when all that
+    /// there are numbers for have come.
+    Rolling(Arc<AtomicU64>),
 }
 
 /// What the checks of a run have in common.
@@ -57,6 +61,8 @@ pub(crate) struct Shape {
     pub(crate) gateway: Option<String>,
     /// Whom the checks are about.
     pub(crate) customers: Customers,
+    /// Whether each check names a fresh effect.
+    pub(crate) effects: bool,
     /// How many objects the checks spread over.
     pub(crate) objects: u64,
     /// Pairs of places in a batch that share one effect key, to prove the order of the answers.
@@ -93,7 +99,13 @@ pub(crate) struct Request {
     random: Random,
     customers: Customers,
     objects: u64,
+    /// Gaps of each check.
+    gaps: usize,
     next_effect: u64,
+    /// The first of the customers in turn that are named now.
+    first: u64,
+    /// They are named again in the next request.
+    again: bool,
 }
 
 impl Request {
@@ -116,45 +128,65 @@ impl Request {
         Self {
             form,
             checks,
-            probes: vec![none; shape.order_probes.min(checks / 2)],
+            probes: vec![
+                none;
+                if shape.effects {
+                    shape.order_probes.min(checks / 2)
+                } else {
+                    0
+                }
+            ],
             random: Random::new(shape.seed, connection),
             customers: shape.customers.clone(),
             objects: shape.objects,
+            gaps: if shape.effects { GAPS } else { GAPS - 1 },
             next_effect: connection * EFFECTS_PER_CONNECTION,
+            first: 0,
+            again: false,
         }
     }
 
     /// Writes new customers, objects and effect keys over the last ones; false when all customers
     /// have had their turn.
     pub(crate) fn renew(&mut self) -> bool {
-        let first = match &self.customers {
-            Customers::InTurn { next, end } => {
-                let first = next.fetch_add(self.checks as u64, Ordering::Relaxed);
-                if first >= *end {
-                    return false;
-                }
-                first
-            }
-            Customers::Spread(_) | Customers::Zipf(_) => 0,
-        };
+        if !std::mem::take(&mut self.again) {
+            let taken = |next: &AtomicU64| next.fetch_add(self.checks as u64, Ordering::Relaxed);
+            self.first = match &self.customers {
+                Customers::InTurn { next, end } => match taken(next) {
+                    first if first < *end => first,
+                    _ => return false,
+                },
+                Customers::Rolling(next) => taken(next),
+                Customers::Spread(_) | Customers::Zipf(_) => 0,
+            };
+        }
         for place in 0..self.checks {
-            let gap = place * GAPS;
+            let gap = place * self.gaps;
             let draw = self.random.next();
             let customer = match &self.customers {
                 Customers::Spread(bound) => self.random.below(*bound),
                 Customers::Zipf(zipf) => zipf.draw(&mut self.random),
                 // The last batch begins again when customers do not fill it.
-                Customers::InTurn { end, .. } => (first + place as u64) % end,
+                Customers::InTurn { end, .. } => (self.first + place as u64) % end,
+                Customers::Rolling(_) => (self.first + place as u64) % CUSTOMERS_MAX,
             };
             let object = self.random.below(self.objects);
             self.form.digits(gap, draw % 100);
             self.form.digits(gap + CUSTOMER, CUSTOMER_FIRST + customer);
             self.form.digits(gap + OBJECT, object);
-            self.form.digits(gap + EFFECT, self.next_effect);
-            self.next_effect += 1;
+            if self.gaps == GAPS {
+                self.form.digits(gap + EFFECT, self.next_effect);
+                self.next_effect += 1;
+            }
         }
         self.renew_probes();
         true
+    }
+
+    /// Nobody knows what became of the request: where each customer has one turn, the next request
+    /// names the same ones, with effect keys of its own.
+    pub(crate) const fn turn_again(&mut self) {
+        self.again = matches!(self.customers, Customers::InTurn { .. });
     }
 
     /// Gives each probe two places of its own, the pairs in separate stretches of the batch.
@@ -190,9 +222,9 @@ impl Request {
         number(self.form.held(place * GAPS + EFFECT))
     }
 
-    /// The number of the first check's customer, as a subject has it.
-    pub(crate) fn customer(&self) -> u64 {
-        number(self.form.held(CUSTOMER))
+    /// The number of the customer at a place, as a subject has it.
+    pub(crate) fn customer(&self, place: usize) -> u64 {
+        number(self.form.held(place * self.gaps + CUSTOMER))
     }
 
     /// Writes effect keys over those of the present checks, from the first on.
@@ -212,9 +244,14 @@ fn number(digits: &[u8]) -> u64 {
 fn check(shape: &Shape) -> String {
     let gateway = shape.gateway.as_ref();
     let gateway = gateway.map_or_else(String::new, |name| format!(r#","gateway_id":"{name}""#));
+    let effect = if shape.effects {
+        format!(r#","effect_key":"load-{:08x}-############""#, shape.run)
+    } else {
+        String::new()
+    };
     format!(
-        r#"{{"agent":"agent_##","intent":"follow_up","direction":"outbound","purpose":"{}","channel":"{}"{gateway},{SUBJECT},{OBJECT_REF},"effect_key":"load-{:08x}-############"}}"#,
-        shape.purpose, shape.channel, shape.run
+        r#"{{"agent":"agent_##","intent":"follow_up","direction":"outbound","purpose":"{}","channel":"{}"{gateway},{SUBJECT},{OBJECT_REF}{effect}}}"#,
+        shape.purpose, shape.channel
     )
 }
 
@@ -233,6 +270,7 @@ mod tests {
             purpose: "service".to_owned(),
             channel: "whatsapp".to_owned(),
             gateway: None,
+            effects: true,
             customers: Customers::Spread(1_000_000),
             objects: 1_000_000,
             order_probes: 0,
@@ -305,6 +343,45 @@ mod tests {
         let (next, end) = (Arc::new(AtomicU64::new(0)), 50);
         assert_eq!(distinct(Customers::InTurn { next, end }), 50);
         assert!(distinct(Customers::Zipf(Zipf::new(1_000, 1.1))) < 150);
+        assert_eq!(distinct(Customers::Rolling(Arc::default())), 200);
+    }
+
+    #[test]
+    fn customers_whose_turn_was_lost_have_it_again() {
+        let (next, end) = (Arc::new(AtomicU64::new(0)), 40);
+        let shape = Shape {
+            customers: Customers::InTurn { next, end },
+            ..shape(Some(20))
+        };
+        let mut request = request(&shape, 0);
+        assert!(request.renew());
+        let (first, effect) = (request.customer(0), request.effect(0));
+        request.turn_again();
+        assert!(request.renew());
+        assert_eq!(request.customer(0), first);
+        assert_ne!(request.effect(0), effect);
+        assert!(request.renew());
+        assert_eq!(request.customer(19), first + 39);
+        assert!(!request.renew());
+        request.turn_again();
+        assert!(request.renew() && !request.renew());
+    }
+
+    #[test]
+    fn checks_without_effects_name_the_same_otherwise() {
+        let mut request = request(
+            &Shape {
+                effects: false,
+                order_probes: 2,
+                ..shape(Some(20))
+            },
+            0,
+        );
+        assert!(request.renew() && request.probes().is_empty());
+        let checks = checks(&request);
+        assert!(checks.iter().all(|check| check.get("effect_key").is_none()));
+        let phone = format!("+55119{}", request.customer(19));
+        assert_eq!(checks[19]["subject"]["value"], phone);
     }
 
     #[test]

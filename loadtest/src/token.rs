@@ -1,5 +1,5 @@
 //! Contact tokens as a gateway sees them: the published keys, and whether a token is signed by one of
-//! them. Written against `docs/spec/contact.md` §13.1, without the crate that signs. Here also how
+//! them, for the recipient that was asked about. Written against `docs/spec/contact.md` §13.1, without the crate that signs. Here also how
 //! many tokens one core signs in a tight loop, which a server's rate is set against.
 
 use std::time::{Duration, Instant};
@@ -7,7 +7,9 @@ use std::time::{Duration, Instant};
 use base64::Engine as _;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ed25519_dalek::{Signature, Signer as _, SigningKey, VerifyingKey};
+use hmac::{Hmac, Mac as _};
 use serde_json::Value;
+use sha2::Sha256;
 
 use crate::answer;
 use crate::ask::Client;
@@ -27,6 +29,45 @@ struct Key {
     id: String,
     space: String,
     key: VerifyingKey,
+}
+
+/// What a token that was verified says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Token {
+    /// The id of its decision.
+    pub(crate) decision: u128,
+    /// Whom it lets a message go to, as a hash under the gateway's key.
+    pub(crate) recipient: String,
+}
+
+/// Names recipients as a gateway does (§13.1, `rcpt`).
+#[derive(Clone)]
+pub(crate) struct Recipients(Hmac<Sha256>);
+
+impl std::fmt::Debug for Recipients {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Recipients")
+    }
+}
+
+impl Recipients {
+    /// With the key of a gateway in base64url, 32 bytes.
+    pub(crate) fn new(key: &str) -> Result<Self, String> {
+        let bytes = URL_SAFE_NO_PAD.decode(key).unwrap_or_default();
+        let bytes: [u8; 32] = bytes
+            .try_into()
+            .map_err(|_| "a gateway's key is 32 bytes in base64url".to_owned())?;
+        Hmac::new_from_slice(&bytes)
+            .map(Self)
+            .map_err(|error| error.to_string())
+    }
+
+    /// The customer with this number, as requests name one.
+    pub(crate) fn of_phone(&self, customer: u64) -> String {
+        let mut hash = self.0.clone();
+        hash.update(format!("phone:+55119{customer:08}").as_bytes());
+        URL_SAFE_NO_PAD.encode(hash.finalize().into_bytes())
+    }
 }
 
 impl Keys {
@@ -56,8 +97,8 @@ impl Keys {
             .ok_or_else(|| "a published key cannot be read".to_owned())
     }
 
-    /// Verifies a token; the id of its decision.
-    pub(crate) fn verify(&self, token: &[u8]) -> Result<u128, &'static str> {
+    /// Verifies a token; what it says.
+    pub(crate) fn verify(&self, token: &[u8]) -> Result<Token, &'static str> {
         let token = std::str::from_utf8(token).map_err(|_| "a token that is no text")?;
         let (signed, signature) = token.rsplit_once('.').ok_or("a token without its parts")?;
         let claims = claims(signed).ok_or("a token whose payload cannot be read")?;
@@ -75,7 +116,11 @@ impl Keys {
         if !life.is_some_and(|(end, start)| (1..=LIFETIME_S_MAX).contains(&(end - start))) {
             return Err("a token that lives too long or not at all");
         }
-        answer::uuid(text("jti").as_bytes()).ok_or("a token whose jti is no UUID")
+        let decision = answer::uuid(text("jti").as_bytes());
+        Ok(Token {
+            decision: decision.ok_or("a token whose jti is no UUID")?,
+            recipient: text("rcpt").to_owned(),
+        })
     }
 }
 
@@ -120,7 +165,7 @@ mod tests {
 
     fn payload(kid: &str, end: i64) -> String {
         format!(
-            r#"{{"kid":"{kid}","space":"{SPACE}","jti":"01a22c54-97ff-71b1-ace2-75a88138efdc","iat":1000,"exp":{end}}}"#
+            r#"{{"kid":"{kid}","space":"{SPACE}","jti":"01a22c54-97ff-71b1-ace2-75a88138efdc","rcpt":"r","iat":1000,"exp":{end}}}"#
         )
     }
 
@@ -133,7 +178,10 @@ mod tests {
         let good = token(&payload("k1", 1120), &key);
         assert_eq!(
             keys.verify(good.as_bytes()),
-            Ok(0x01a2_2c54_97ff_71b1_ace2_75a8_8138_efdc)
+            Ok(Token {
+                decision: 0x01a2_2c54_97ff_71b1_ace2_75a8_8138_efdc,
+                recipient: "r".to_owned(),
+            })
         );
         assert_eq!(space(&good).as_deref(), Some(SPACE));
         let other = SigningKey::from_bytes(&[4; 32]);
@@ -155,6 +203,20 @@ mod tests {
         for (token, rule) in cases {
             assert_eq!(keys.verify(token.as_bytes()), Err(rule), "{token}");
         }
+    }
+
+    #[test]
+    fn a_recipient_is_named_under_the_gateways_key() {
+        let key = URL_SAFE_NO_PAD.encode([7; 32]);
+        let recipients = Recipients::new(&key).expect("a key");
+        // Made with Python: hmac.new(b"\7" * 32, b"phone:+5511960000001", "sha256").
+        assert_eq!(
+            recipients.of_phone(60_000_001),
+            "faZD68pr3EvNTcFsCGU2yGcby2aTak1-34_j5lcyVZk"
+        );
+        assert_ne!(recipients.of_phone(1), recipients.of_phone(60_000_001));
+        assert!(Recipients::new("short").is_err());
+        assert!(!format!("{recipients:?}").contains('7'));
     }
 
     #[test]

@@ -64,7 +64,7 @@ fn single() {
 
 #[test]
 fn batch() {
-    let document = found("batch --closed --batch 50 --shards 2 --requests 20");
+    let document = found("batch --closed --batch 50 --shards 2 --requests 20 --disk");
     assert_eq!(document["runs"][0]["pace"], "closed");
     let ready = document["servers"][0]["ready"].as_str().expect("a line");
     assert!(
@@ -72,6 +72,15 @@ fn batch() {
         "{ready}"
     );
     figure(&document, "/ordered_pairs");
+    figure(&document, "/server/record_bytes");
+    let disk = &document["disk"];
+    for name in [
+        "alone_bytes_per_second",
+        "record_bytes_per_second",
+        "amplification",
+    ] {
+        assert!(disk[name].as_f64() > Some(0.0), "{name}: {disk}");
+    }
     let busy = &document["runs"][0]["server"]["shards_busy"];
     assert_eq!(busy.as_array().map(Vec::len), Some(2), "{document}");
 }
@@ -82,6 +91,11 @@ fn tokens() {
     figure(&document, "/tokens_verified");
     let words = document["words"][0].as_str().expect("a sentence");
     assert!(words.contains("in a tight loop here"), "{words}");
+    assert!(!words.contains("not verified"), "{words}");
+    assert!(
+        document["signing"]["ratio"].as_f64() > Some(0.0),
+        "{document}"
+    );
 }
 
 #[test]
@@ -106,10 +120,12 @@ fn mixed() {
 
 #[test]
 fn hot() {
-    let document = found("hot --closed --batch 20 --requests 10 --on customer,object,half,space");
+    let document =
+        found("hot --closed --batch 20 --requests 10 --on spread,customer,object,half,space");
     let names = document["runs"].as_array().expect("runs").iter();
     let names: Vec<&str> = names.filter_map(|run| run["name"].as_str()).collect();
     let wanted = [
+        "spread",
         "hot customer",
         "hot object",
         "spread half alone",
@@ -121,6 +137,12 @@ fn hot() {
     ];
     assert_eq!(names, wanted);
     assert_eq!(document["words"].as_array().map(Vec::len), Some(2));
+    let beside = document["beside"].as_array().expect("comparisons");
+    let noisy: Vec<_> = beside
+        .iter()
+        .filter_map(|it| it["noisy"].as_str())
+        .collect();
+    assert_eq!(noisy, ["hot half", "flooding space"]);
 }
 
 #[test]
@@ -139,6 +161,47 @@ fn recover() {
     assert_eq!(recovery["lost"], 0);
     assert!(recovery["entities"].as_u64() > Some(0), "{recovery}");
     assert_eq!(document["servers"].as_array().map(Vec::len), Some(2));
+}
+
+#[test]
+fn recover_with_a_long_journal() {
+    let document = found("recover --fill 1000 --tail --set journal.journal_bytes_max=8388608");
+    let recovery = &document["recovery"];
+    assert_eq!(recovery["lost"], 0);
+    // Near its bound, or where snapshots cut it before.
+    assert!(
+        recovery["journal_bytes"].as_u64() > Some(1_000_000),
+        "{recovery}"
+    );
+}
+
+/// The server's time passes faster, so that customers are purged while others come.
+#[test]
+fn steady() {
+    let document = found("steady --seconds 3 --warm-up 1 --rate 2000 --quiet-rate 100 --live 2100");
+    let steady = &document["steady"];
+    assert!(steady["purged"].as_u64() > Some(0), "{steady}");
+    assert!(steady["life_s"].as_f64() > Some(0.9), "{steady}");
+    assert_eq!(document["beside"].as_array().map(Vec::len), Some(1));
+    let names = document["runs"].as_array().expect("runs").iter();
+    let names: Vec<&str> = names.filter_map(|run| run["name"].as_str()).collect();
+    let wanted = [
+        "single checks alone",
+        "single checks beside batches",
+        "batches",
+    ];
+    assert_eq!(names, wanted);
+}
+
+#[test]
+fn a_growth_that_only_fills_has_as_many_effects_as_customers() {
+    let document = found("growth --fill-only --steps 500,1500");
+    let entities = document["growth"].as_array().expect("steps").iter();
+    let entities: Vec<_> = entities
+        .filter_map(|step| step["entities"].as_u64())
+        .collect();
+    // One pair of checks in each batch of 500 shares an effect, and there are none in a fill.
+    assert_eq!(entities, [1000, 3000]);
 }
 
 #[test]

@@ -30,6 +30,16 @@ const COLOURS: [RGBColor; 8] = [
     RGBColor(0x9a, 0x8a, 0x1c),
     RGBColor(0xd6, 0x56, 0x9a),
 ];
+/// What the page's style does for a chart, for one without a page.
+const FILE_STYLE: &str = "\n<style>\n\
+    [fill=\"#010101\"] { fill: #1c2126; }\n\
+    [stroke=\"#010101\"] { stroke: #1c2126; }\n\
+    [stroke=\"#020202\"] { stroke: #d9dee3; }\n\
+    @media (prefers-color-scheme: dark) {\n\
+    [fill=\"#010101\"] { fill: #e3e7ea; }\n\
+    [stroke=\"#010101\"] { stroke: #e3e7ea; }\n\
+    [stroke=\"#020202\"] { stroke: #363d44; }\n\
+    }\n</style>";
 /// Points are marked up to this many in a series.
 const MARKS_MAX: usize = 30;
 
@@ -129,6 +139,19 @@ impl Chart {
         }
         text.push_str("</ul>\n");
         text
+    }
+
+    /// The chart as a file of its own, readable on light and dark.
+    pub(crate) fn file(&self) -> Result<String, String> {
+        let mut text = String::new();
+        self.draw(&mut text)
+            .map_err(|error| format!("chart {}: {error}", self.title))?;
+        let head = text
+            .find('>')
+            .ok_or_else(|| format!("chart {}: no SVG", self.title))?;
+        let title = escaped(&self.title);
+        text.insert_str(head + 1, &format!("\n<title>{title}</title>{FILE_STYLE}"));
+        Ok(text)
     }
 
     /// The chart as SVG that stands in a page.

@@ -29,6 +29,18 @@ pub(crate) fn charts(document: &Document) -> Vec<Chart> {
     charts
 }
 
+/// The chart of throughput by shards, where there is one and every answer was right.
+pub(crate) fn throughput_by_shards(document: &Document) -> Option<Chart> {
+    let steps = document.passed.then_some(&document.shards)?;
+    shards(steps).into_iter().next()
+}
+
+/// The same by customers.
+pub(crate) fn throughput_by_customers(document: &Document) -> Option<Chart> {
+    let steps = document.passed.then_some(&document.growth)?;
+    growth(steps).into_iter().next()
+}
+
 /// What a recovery and a race found, as rows.
 pub(crate) fn details(document: &Document) -> Option<Table> {
     let mut rows: Vec<(&str, String)> = Vec::new();

@@ -131,6 +131,7 @@ fn document() -> Document {
         growth: [10_000, 1_000_000, 10_000_000].map(grown).to_vec(),
         recovery: Some(Recovery {
             disk_bytes: 1_000_000,
+            journal_bytes: 900_000,
             ready_s: 1.5,
             rebuilt_s: 1.2,
             entities: 3_000_000,
@@ -146,6 +147,7 @@ fn document() -> Document {
         }),
         peers: vec![peer(4, "pipeline"), peer(4, "one call")],
         words: vec!["two shards gain nothing <here>".to_owned()],
+        ..Document::default()
     }
 }
 
@@ -347,4 +349,32 @@ fn a_page_that_cannot_be_written_is_told_with_its_file() {
     fs::write(&file, "the last one").expect("a file");
     check(&file).expect("it can be written over");
     assert_eq!(fs::read_to_string(&file).expect("its text"), "the last one");
+}
+
+#[test]
+fn charts_stand_in_files_of_their_own() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let charts = folder.path().join("charts");
+    check_folder(&charts).expect("a folder");
+    write_charts(&charts, &document()).expect("written");
+    for name in ["shards.svg", "growth.svg"] {
+        let text = fs::read_to_string(charts.join(name)).expect(name);
+        assert!(text.starts_with("<svg "), "{text}");
+        assert!(
+            text.contains("xmlns=\"http://www.w3.org/2000/svg\""),
+            "{name}"
+        );
+        assert!(text.contains("<title>Throughput by "), "{name}");
+        assert!(text.trim_end().ends_with("</svg>"), "{name}");
+    }
+    fs::remove_file(charts.join("shards.svg")).expect("removed");
+    let wrong = Document {
+        passed: false,
+        ..document()
+    };
+    write_charts(&charts, &wrong).expect("nothing to write");
+    assert!(
+        !charts.join("shards.svg").exists(),
+        "no figure of wrong answers"
+    );
 }

@@ -85,7 +85,7 @@ pub(crate) fn date(ms: u64) -> String {
 }
 
 /// Year, month and day of a number of days since 1970.
-const fn civil(days: u64) -> (u64, u64, u64) {
+pub(crate) const fn civil(days: u64) -> (u64, u64, u64) {
     let mut left = days;
     let mut year = 1970;
     loop {

@@ -127,6 +127,7 @@ mod tests {
             purpose: "service".to_owned(),
             channel: "whatsapp".to_owned(),
             gateway: None,
+            effects: true,
             customers: Customers::Spread(draw.customers),
             objects: draw.objects,
             order_probes: 2,

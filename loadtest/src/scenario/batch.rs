@@ -7,6 +7,7 @@ use clap::Args;
 
 use crate::arrivals::Pace;
 use crate::checks::{About, BATCH_MAX, Batches, Checks};
+use crate::device::Speed;
 use crate::options::{Length, NO_END, Output, Pacing, Where};
 use crate::report::{Document, Run};
 use crate::run::{self, Plan};
@@ -15,6 +16,8 @@ use crate::template::{Customers, Shape};
 
 /// Checks a second when nothing else is asked for.
 const USUAL_RATE: f64 = 100_000.0;
+/// How long the disk alone is written to, before and again after the run.
+const DISK: Duration = Duration::from_secs(1);
 /// Connections of batches when nothing else is asked for.
 pub(crate) const USUAL_CONNECTIONS: u64 = 4;
 
@@ -31,6 +34,10 @@ pub(crate) struct Asked {
     batches: Batches,
     #[command(flatten)]
     about: About,
+    /// Also measure what the disk under the spawned server's data takes in writes with a sync each,
+    /// before and after the run, and set what the run wrote against it
+    #[arg(long, requires = "spawn")]
+    disk: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -49,7 +56,17 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
     plan.about = asked.about.words();
     plan.pace = asked.pacing.pace(USUAL_RATE, plan.batch);
     asked.length.apply(&mut plan, USUAL_CONNECTIONS);
-    document.runs.push(run::run(&plan)?);
+    let folder = target.data().filter(|_| asked.disk);
+    let alone = |folder: &std::path::PathBuf| Speed::of(folder, DISK);
+    let before = folder.as_ref().map(alone).transpose()?;
+    let run = run::run(&plan)?;
+    if let (Some(folder), Some(before)) = (&folder, before) {
+        document.disk = before.between(alone(folder)?).beside(&run);
+        document
+            .words
+            .extend(document.disk.map(|disk| disk.words()));
+    }
+    document.runs.push(run);
     target.close()
 }
 

@@ -112,7 +112,7 @@ impl Script for Declarations {
         match self.step {
             CONTACT => {
                 self.contact.digits(0, self.asked);
-                self.contact.digits(1, self.check.customer());
+                self.contact.digits(1, self.check.customer(0));
                 self.contact.text(2, self.decision.as_bytes()).ok()?;
             }
             EFFECT => {
@@ -175,6 +175,7 @@ mod tests {
             purpose: "service".to_owned(),
             channel: "whatsapp".to_owned(),
             gateway: None,
+            effects: true,
             customers: Customers::Spread(9),
             objects: 1,
             order_probes: 0,

@@ -1,6 +1,7 @@
 //! `growth`: one server that comes to know more and more customers. At each step every new customer
 //! gets one check (so one counted contact and one reserved effect), then full batches over all of them
-//! find out what can be had (closed loop).
+//! find out what can be had (closed loop); with `--fill-only` they do not, so that a step has exactly a
+//! contact and an effect of each customer.
 
 use std::time::Duration;
 
@@ -30,6 +31,9 @@ pub(crate) struct Asked {
     /// Numbers of customers, rising, with commas between them
     #[arg(long, value_delimiter = ',', default_values_t = [10_000, 100_000, 1_000_000, 10_000_000], value_parser = clap::value_parser!(u64).range(500..=CUSTOMERS_MAX))]
     steps: Vec<u64>,
+    /// Only fill, and look at memory and disk: no load in between, so as many effects as customers
+    #[arg(long)]
+    fill_only: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -54,6 +58,14 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
         progress::say(&format!("{customers} customers"));
         let mut filled = batch::fill(&target, &asked.about, connections, (known, customers))?;
         let disk_bytes = target.data().as_deref().map_or(0, process::disk_bytes);
+        if asked.fill_only {
+            filled.name = format!("fill to {customers}");
+            let found = step(customers, &filled, &filled, empty, disk_bytes);
+            document.growth.extend(found);
+            document.runs.push(filled);
+            known = customers;
+            continue;
+        }
         let about = About {
             customers,
             ..asked.about.clone()
@@ -67,7 +79,10 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
         document.runs.extend([filled, run]);
         known = customers;
     }
-    document.words.extend(comparison(&document.growth));
+    let words = comparison(&document.growth);
+    // The rate of a fill says nothing of how many customers there are.
+    let told = if asked.fill_only { 1 } else { words.len() };
+    document.words.extend(words.into_iter().take(told));
     target.close()
 }
 

@@ -8,6 +8,7 @@ use clap::{Args, ValueEnum};
 
 use crate::arrivals::{Pace, STEADY};
 use crate::checks::{About, BATCH_MAX, Batches, Checks};
+use crate::findings::Beside;
 use crate::options::{Length, Output, Pacing, Where, rate};
 use crate::report::{Document, Run};
 use crate::run::{self, Plan};
@@ -32,7 +33,7 @@ pub(crate) struct Asked {
     batches: Batches,
     #[command(flatten)]
     about: About,
-    /// What is hot; several with commas between them
+    /// What is hot, and `spread` to set it against; several with commas between them
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [On::Customer, On::Object])]
     on: Vec<On>,
     /// Times that a comparison is made; each has its own figures
@@ -51,6 +52,8 @@ pub(crate) struct Asked {
 /// What is hot.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum On {
+    /// Nothing: many customers, many objects
+    Spread,
     /// One customer, many objects
     Customer,
     /// One object, many customers
@@ -66,6 +69,7 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
     document.meet(&target);
     for on in &asked.on {
         match on {
+            On::Spread => alone(asked, &target, document, "spread", |_| ())?,
             On::Customer => alone(asked, &target, document, "hot customer", one_customer)?,
             On::Object => alone(asked, &target, document, "hot object", one_object)?,
             On::Half => (0..asked.rounds).try_for_each(|_| half(asked, &target, document))?,
@@ -206,7 +210,9 @@ fn beside(mut quiet: Plan<'_>, mut noisy: Plan<'_>, document: &mut Document) -> 
     });
     let (mut together, mut noise) = (together?, noise?);
     if alone.passed() && together.passed() && noise.passed() {
-        document.words.push(comparison(&alone, &together, &noise));
+        let beside = comparison(&alone, &together, &noise);
+        document.words.push(in_words(&beside, noise.unit));
+        document.beside.push(beside);
     }
     alone.name.push_str(" alone");
     together.name = format!("{} beside the {}", together.name, noise.name);
@@ -215,15 +221,29 @@ fn beside(mut quiet: Plan<'_>, mut noisy: Plan<'_>, document: &mut Document) -> 
     Ok(())
 }
 
-fn comparison(alone: &Run, together: &Run, noise: &Run) -> String {
+/// A quiet run alone, the same beside a noisy one, and the noisy one.
+pub(crate) fn comparison(alone: &Run, together: &Run, noise: &Run) -> Beside {
     let (before, after) = (alone.latency.p99_ms, together.latency.p99_ms);
-    let rate = noise.throughput.map_or(0.0, |it| it.per_second);
+    Beside {
+        quiet: alone.name.clone(),
+        noisy: noise.name.clone(),
+        alone_p99_ms: before,
+        together_p99_ms: after,
+        ratio: after / before.max(1e-9),
+        noisy_per_second: noise.throughput.map_or(0.0, |it| it.per_second),
+    }
+}
+
+/// A comparison in one sentence.
+pub(crate) fn in_words(beside: &Beside, unit: &str) -> String {
     format!(
-        "Of the {}, 99 of 100 requests took {before:.2} ms alone and {after:.2} ms beside the {} \
-         ({rate:.0} {}/s): {:.1} times as long.",
-        alone.name,
-        noise.name,
-        noise.unit,
-        after / before.max(1e-9)
+        "Of the {}, 99 of 100 requests took {:.2} ms alone and {:.2} ms beside the {} ({:.0} \
+         {unit}/s): {:.1} times as long.",
+        beside.quiet,
+        beside.alone_p99_ms,
+        beside.together_p99_ms,
+        beside.noisy,
+        beside.noisy_per_second,
+        beside.ratio
     )
 }

@@ -22,10 +22,17 @@ use crate::scenario::batch;
 use crate::target::{Space, Target};
 use crate::template::{CUSTOMERS_MAX, Request, Shape};
 
+/// The journal's bound when no setting gives another.
+const JOURNAL_BYTES_MAX: u64 = 2_147_483_648;
+/// The longest that `--tail` waits for the journal, and how often it looks.
+const TAIL_WAIT: Duration = Duration::from_secs(300);
+const TAIL_LOOK: Duration = Duration::from_millis(200);
 /// How much longer the load would go on if nobody killed the server.
 const LONGER: Duration = Duration::from_secs(60);
-/// How often a question that was answered undecided is asked again.
-const TRIES_MAX: usize = 20;
+/// How often a question that was refused or answered undecided is asked again, and the pause before
+/// it: a minute, for a journal at its bound takes nothing until snapshots have cut it.
+const TRIES_MAX: usize = 300;
+const TRY_PAUSE: Duration = Duration::from_millis(200);
 
 /// Options of the scenario.
 #[derive(Debug, Args)]
@@ -39,6 +46,10 @@ pub(crate) struct Asked {
     /// Customers that get a check each before the load
     #[arg(long, default_value_t = 100_000, value_parser = clap::value_parser!(u64).range(0..=CUSTOMERS_MAX))]
     fill: u64,
+    /// Kill when the journal is as long as it gets, instead of after --seconds: at its bound, or at
+    /// its length when snapshots first cut it short; after 300 s at the latest
+    #[arg(long, conflicts_with_all = ["seconds", "requests"])]
+    tail: bool,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -59,7 +70,7 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
         run: asked.about.shape(None).run.wrapping_add(1),
         ..asked.about.shape(Some(BATCH_MAX))
     };
-    let noted = load_and_kill(asked, &target, &shape, document)?;
+    let (noted, journal_bytes) = load_and_kill(asked, &target, &shape, document)?;
     let disk_bytes = target.data().as_deref().map_or(0, process::disk_bytes);
     progress::say("killed; starting again");
     let target = target.kill_and_start(Space::Load)?;
@@ -75,6 +86,7 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
     let entities = figure("entities");
     let recovery = Recovery {
         disk_bytes,
+        journal_bytes,
         ready_s,
         rebuilt_s: figure("seconds"),
         entities: entities as u64,
@@ -89,13 +101,13 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
     target.close()
 }
 
-/// Loads the server and kills it; the effects that were acknowledged.
+/// Loads the server and kills it; the effects that were acknowledged, and the journal's length.
 fn load_and_kill(
     asked: &Asked,
     target: &Target,
     shape: &Shape,
     document: &mut Document,
-) -> Result<Vec<u64>, String> {
+) -> Result<(Vec<u64>, u64), String> {
     let process = target
         .process
         .ok_or("the server is no process of this machine")?;
@@ -110,18 +122,82 @@ fn load_and_kill(
     plan.about = asked.about.words();
     plan.may_break = true;
     asked.length.apply(&mut plan, batch::USUAL_CONNECTIONS);
+    if asked.tail {
+        plan.measured = TAIL_WAIT;
+    }
     let killed_after = plan.warm_up + plan.measured;
     plan.measured += LONGER;
-    let run = thread::scope(|scope| {
-        scope.spawn(|| {
-            interrupt::sleep_until(Instant::now() + killed_after);
+    let (run, journal) = thread::scope(|scope| {
+        let killer = scope.spawn(|| {
+            let at = Instant::now() + killed_after;
+            let mut bound = journal_bound(&asked.at.set);
+            if !asked.tail {
+                bound = u64::MAX;
+                interrupt::sleep_until(at);
+            }
+            let journal = until_long(target, bound, at);
             process.kill();
+            journal
         });
-        run::run(&plan)
-    })?;
-    document.runs.push(run);
+        let run = run::run(&plan);
+        (run, killer.join().unwrap_or_default())
+    });
+    document.runs.push(run?);
     let noted = noted.into_inner().unwrap_or_else(PoisonError::into_inner);
-    Ok(noted.into_kept())
+    Ok((noted.into_kept(), journal))
+}
+
+/// The journal's bound by the settings of the server.
+fn journal_bound(settings: &[String]) -> u64 {
+    let mut given = settings
+        .iter()
+        .filter_map(|setting| setting.strip_prefix("journal.journal_bytes_max="));
+    let given = given.next_back().and_then(|value| value.parse().ok());
+    given.unwrap_or(JOURNAL_BYTES_MAX)
+}
+
+/// Waits until the journal is as long as it gets, or a moment has come; its length then.
+fn until_long(target: &Target, bound: u64, at: Instant) -> u64 {
+    let mut tail = Tail::new(bound);
+    loop {
+        // A server that is too busy to say is asked again.
+        let metrics = Metrics::of(&target.endpoint).unwrap_or_default();
+        let bytes = metrics.sum("interlock_journal_bytes") as u64;
+        if tail.is_long(bytes) || Instant::now() >= at || interrupt::asked() {
+            return bytes;
+        }
+        interrupt::sleep_until((Instant::now() + TAIL_LOOK).min(at));
+    }
+}
+
+/// Whether a journal is as long as it gets: near its bound, or near the length it had when snapshots
+/// last cut it short.
+#[derive(Debug)]
+struct Tail {
+    bound: u64,
+    peak: u64,
+    was_cut: bool,
+}
+
+impl Tail {
+    const fn new(bound: u64) -> Self {
+        Self {
+            bound,
+            peak: 0,
+            was_cut: false,
+        }
+    }
+
+    fn is_long(&mut self, bytes: u64) -> bool {
+        let near = |bytes: u64, whole: u64| bytes >= whole / 100 * 95;
+        // Of nothing much no part is a cut.
+        const LEAST: u64 = 1 << 20;
+        self.was_cut |= self.peak > LEAST && bytes < self.peak / 2;
+        if !self.was_cut {
+            self.peak = self.peak.max(bytes);
+        }
+        near(bytes, self.bound) || (self.was_cut && near(bytes, self.peak))
+    }
 }
 
 /// Asks about effects that were acknowledged; how many the server granted once more.
@@ -141,7 +217,11 @@ fn granted_again(target: &Target, shape: &Shape, effects: &[u64]) -> Result<u64,
         named.resize(checks, part[0]);
         let mut gone = vec![false; part.len()];
         let mut decided = false;
-        for _ in 0..TRIES_MAX {
+        for attempt in 0..TRIES_MAX {
+            interrupt::check()?;
+            if attempt > 0 {
+                thread::sleep(TRY_PAUSE);
+            }
             request.renew();
             request.name_effects(&named);
             let (status, body) = client.send(request.bytes())?;
@@ -182,6 +262,7 @@ fn in_words(recovery: &Recovery) -> String {
         entities_per_second,
         acknowledged,
         lost,
+        journal_bytes,
         ..
     } = recovery;
     let kept = if *lost == 0 {
@@ -191,7 +272,8 @@ fn in_words(recovery: &Recovery) -> String {
     };
     format!(
         "Ready {ready_s:.2} s after its start with {entities} entities, {entities_per_second:.0} a \
-         second. {kept}"
+         second, with {:.0} MB of journal that no snapshot covered. {kept}",
+        *journal_bytes as f64 / 1e6
     )
 }
 
@@ -200,9 +282,30 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_journal_is_long_at_its_bound_or_where_it_was_cut_before() {
+        let mega = |bytes: u64| bytes * 1_000_000;
+        let mut tail = Tail::new(mega(100));
+        assert!(!tail.is_long(mega(50)) && !tail.is_long(mega(94)));
+        assert!(tail.is_long(mega(95)));
+        let mut tail = Tail::new(mega(100));
+        let lengths = [0, 30, 60, 55, 20, 50].map(mega);
+        assert!(lengths.into_iter().all(|bytes| !tail.is_long(bytes)));
+        assert!(tail.is_long(mega(58)));
+        assert!(!Tail::new(mega(100)).is_long(0));
+    }
+
+    #[test]
+    fn the_bound_is_what_the_settings_say_last() {
+        let settings = ["a.b=1", "journal.journal_bytes_max=7"].map(str::to_owned);
+        assert_eq!(journal_bound(&settings), 7);
+        assert_eq!(journal_bound(&[]), JOURNAL_BYTES_MAX);
+    }
+
+    #[test]
     fn what_is_lost_is_said() {
         let mut recovery = Recovery {
             disk_bytes: 0,
+            journal_bytes: 12_000_000,
             ready_s: 2.0,
             rebuilt_s: 1.5,
             entities: 3_000_000,
@@ -213,7 +316,7 @@ mod tests {
             lost: 0,
         };
         assert!(in_words(&recovery).ends_with(
-            "1500000 a second. All 7 acknowledged effects that were asked about are there."
+            "1500000 a second, with 12 MB of journal that no snapshot covered. All 7 acknowledged effects that were asked about are there."
         ));
         recovery.lost = 2;
         assert!(in_words(&recovery).contains("2 of 7 acknowledged effects"));

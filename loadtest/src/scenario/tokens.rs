@@ -1,5 +1,5 @@
 //! `tokens`: batches whose every allow carries a token. One token of each answer is verified with the
-//! server's published keys. Beside the rate stands what one core of this machine signs in a tight
+//! server's published keys, and must be for the customer of its check. Beside the rate stands what one core of this machine signs in a tight
 //! loop in the same call, before and after the run.
 
 use std::time::Duration;
@@ -10,13 +10,14 @@ use serde_json::Value;
 use crate::ask::Client;
 use crate::checks::{About, Batches, Checks};
 use crate::connection::excerpt;
+use crate::findings::Signing;
 use crate::options::{Length, Output, Pacing, Where, name};
 use crate::report::Document;
 use crate::run::{self, Plan};
 use crate::scenario::batch::USUAL_CONNECTIONS;
-use crate::target::{Endpoint, Space, Target};
+use crate::target::{Endpoint, Space, Target, gateway_key};
 use crate::template::{Request, Shape};
-use crate::token::{self, Keys};
+use crate::token::{self, Keys, Recipients};
 
 /// Checks a second when nothing else is asked for.
 const USUAL_RATE: f64 = 20_000.0;
@@ -42,6 +43,10 @@ pub(crate) struct Asked {
     /// The gateway of every check
     #[arg(long, default_value = "wa_gateway", value_parser = name)]
     gateway: String,
+    /// The key of that gateway in base64url, to verify whom tokens are for; a spawned server's is
+    /// known
+    #[arg(long, value_name = "KEY", conflicts_with = "spawn")]
+    gateway_key: Option<String>,
     #[command(flatten)]
     pub(crate) output: Output,
 }
@@ -53,9 +58,11 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
     shape.gateway = Some(asked.gateway.clone());
     shape.order_probes = asked.batches.order_probes as usize;
     let keys = keys(&target.endpoint, &shape)?;
+    let recipients = recipients(asked, &target)?;
     let script = |connection| {
         let checks = Checks::new(&shape, &target.endpoint, connection).alone_in(&target);
-        Ok(Box::new(checks.with_tokens(&keys)) as Box<_>)
+        let checks = checks.with_tokens(&keys);
+        Ok(Box::new(checks.for_recipients(recipients.as_ref())) as Box<_>)
     };
     let mut plan = Plan::new("tokens", &target, &script);
     plan.unit = "checks";
@@ -68,14 +75,46 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
     let one_core = f64::midpoint(before, token::signed_per_second(SIGNING));
     if run.passed() {
         let tokens = run.tokens as f64 / run.seconds;
-        document.words.push(format!(
-            "One core signs {one_core:.0} tokens a second in a tight loop here; the server gave \
-             {tokens:.0} a second, {:.0} % of that.",
-            tokens / one_core * 100.0
-        ));
+        let signing = Signing {
+            one_core_per_second: one_core,
+            tokens_per_second: tokens,
+            ratio: tokens / one_core,
+        };
+        document
+            .words
+            .push(in_words(&signing, recipients.is_some()));
+        document.signing = Some(signing);
     }
     document.runs.push(run);
     target.close()
+}
+
+/// Whom tokens must be for, where the gateway's key is known.
+fn recipients(asked: &Asked, target: &Target) -> Result<Option<Recipients>, String> {
+    let known = target
+        .spawned
+        .is_some()
+        .then(|| gateway_key(&asked.gateway));
+    let key = asked.gateway_key.clone().or(known.flatten());
+    key.map(|key| Recipients::new(&key)).transpose()
+}
+
+fn in_words(signing: &Signing, recipients: bool) -> String {
+    let Signing {
+        one_core_per_second,
+        tokens_per_second,
+        ratio,
+    } = signing;
+    let unknown = if recipients {
+        ""
+    } else {
+        " Whom they are for was not verified: no --gateway-key."
+    };
+    format!(
+        "One core signs {one_core_per_second:.0} tokens a second in a tight loop here; the server \
+         gave {tokens_per_second:.0} a second, {:.0} % of that.{unknown}",
+        ratio * 100.0
+    )
 }
 
 /// Asks one check, and for the keys of the space that its token names.
