@@ -14,6 +14,7 @@ use serde_json::Value;
 use crate::server::{self, Server};
 use crate::shell::{self, Outcome};
 use crate::sizes;
+use crate::targets;
 
 /// How to measure.
 #[derive(Debug, Clone, Args)]
@@ -40,7 +41,22 @@ pub(crate) struct Options {
     /// log's cache first
     #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(8_000..=5_000_000))]
     pub(crate) count: u32,
-    /// A server that is already built
+    /// Measure every target of docs/performance.md instead, by one command of the load harness each;
+    /// redis-server is needed. The status tells of wrong answers and of what could not be measured,
+    /// never of speed
+    #[arg(long, conflicts_with_all = ["sizes", "json"])]
+    pub(crate) targets: bool,
+    /// Only these targets, with commas between them
+    #[arg(long, value_delimiter = ',', requires = "targets", value_name = "ID")]
+    pub(crate) only: Vec<String>,
+    /// Where the targets' table and charts are written; without it target/figures
+    #[arg(long, requires = "targets", value_name = "DIR")]
+    pub(crate) out: Option<PathBuf>,
+    /// Every target as short as it can be, to try the verb itself
+    #[arg(long, requires = "targets")]
+    pub(crate) quick: bool,
+    /// A server that is already built; for the targets the harness beside it is taken, where there is
+    /// one
     #[arg(long)]
     pub(crate) binary: Option<PathBuf>,
 }
@@ -86,14 +102,21 @@ pub(crate) fn run(options: &Options) -> Outcome {
         }
         return Ok(());
     }
-    shell::run(&mut shell::cargo([
-        "build",
-        "--quiet",
-        "--release",
-        "-p",
-        "interlock-load",
-    ]))?;
-    let harness = shell::build_folder()?.join("release/interlock-load");
+    if options.targets {
+        let beside = binary.with_file_name("interlock-load");
+        let given = options.binary.is_some() && beside.is_file();
+        let harness = if given { beside } else { build_harness()? };
+        let usual = shell::work_folder().join("figures");
+        return targets::run(&targets::Plan {
+            server: &binary,
+            harness: &harness,
+            only: &options.only,
+            seconds: options.seconds,
+            quick: options.quick,
+            out: options.out.as_deref().unwrap_or(&usual),
+        });
+    }
+    let harness = build_harness()?;
     let mut runs: BTreeMap<(u32, usize), Vec<Run>> = BTreeMap::new();
     for round in 1..=options.runs {
         for &shards in &options.shards {
@@ -123,6 +146,17 @@ pub(crate) fn run(options: &Options) -> Outcome {
         machine()
     );
     Ok(())
+}
+
+fn build_harness() -> Outcome<PathBuf> {
+    shell::run(&mut shell::cargo([
+        "build",
+        "--quiet",
+        "--release",
+        "-p",
+        "interlock-load",
+    ]))?;
+    Ok(shell::build_folder()?.join("release/interlock-load"))
 }
 
 fn measure(
@@ -212,7 +246,7 @@ fn command_line(options: &Options) -> String {
 }
 
 /// The machine in one Markdown table.
-fn machine() -> String {
+pub(crate) fn machine() -> String {
     let cores = std::thread::available_parallelism().map_or(0, std::num::NonZero::get);
     let file = |path: &str| fs::read_to_string(path).unwrap_or_default();
     let processors = file("/proc/cpuinfo");
@@ -279,6 +313,10 @@ mod tests {
             json: false,
             sizes: false,
             count: 200_000,
+            targets: false,
+            only: Vec::new(),
+            out: None,
+            quick: false,
             binary: None,
         };
         let row = "| batches of 500 | 1 | 240k (230k–250k) | 2.00 | 5.00 | 4.00 |";

@@ -25,6 +25,7 @@ mod sim;
 mod sizes;
 mod soak;
 mod summary;
+mod targets;
 mod testing;
 mod tidy;
 
