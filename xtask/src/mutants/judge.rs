@@ -42,7 +42,7 @@ pub(super) struct Judge {
 }
 
 impl Judge {
-    /// Runs the tests once; they must pass.
+    /// Runs the tests twice; they must pass.
     pub(super) fn new(tests: &Path, folder: PathBuf) -> Outcome<Self> {
         let mut judge = Self {
             folder,
@@ -65,7 +65,13 @@ impl Judge {
             .unwrap_or_default();
         timed.retain(|(_, took)| *took > QUICK);
         judge.slow = timed.into_iter().map(|(test, _)| test).collect();
-        Ok(judge)
+        // A judge that always complains catches nothing.
+        match judge.verdict(tests, 0)? {
+            Verdict::Survived => Ok(judge),
+            Verdict::Caught | Verdict::Hung => {
+                Err("the tests of the domain failed when run again".to_owned())
+            }
+        }
     }
 
     /// What the tests say of a fault.
