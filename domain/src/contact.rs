@@ -318,7 +318,7 @@ impl Machine for Contact {
             (ContactEntity::Object(known), Event::LockTaken(lock)) => known.lock(lock),
             (ContactEntity::Object(known), Event::ClaimReleased(event)) => known.release(event),
             (ContactEntity::Directory(row), Event::RowWritten(written)) => row.clone_from(written),
-            (ContactEntity::Customer(known), Event::CustomerErased(_)) => known.erase(),
+            (ContactEntity::Customer(known), Event::CustomerErased(event)) => known.erase(event.at),
             (ContactEntity::Customer(known), Event::HoldMarked(event)) => {
                 event.count(&mut known.rare.legal_holds);
             }

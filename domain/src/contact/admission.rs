@@ -26,7 +26,8 @@ pub const KEPT_S: i64 = 86_400;
 pub struct Admission {
     /// The operation's name.
     pub operation: Text,
-    /// When its units were reserved.
+    /// From when its units count, which is when they were reserved or, after an erasure in that very
+    /// millisecond, the next one. By this moment its settlement finds them.
     pub at: Timestamp,
     /// Until when its settlement is expected. Nothing happens then: its units stay spent.
     pub expires_at: Timestamp,
@@ -113,17 +114,17 @@ impl Admission {
     }
 }
 
-/// The event that reserves units.
+/// The event that reserves units, which count from `at` on.
 pub(super) const fn reservation(
     operation: OperationId,
     budget: &PaidBudget,
     units: u32,
-    now: Timestamp,
+    at: Timestamp,
 ) -> UnitsReserved {
     UnitsReserved {
         operation,
         units,
-        at: now,
+        at,
         keep_hours: budget.per_hours,
         limit: budget.limit_units,
     }

@@ -115,20 +115,22 @@ pub(super) fn decide(
             .unwrap_or_else(|| measured.unwrap_or(budget.call_ceiling)),
     };
     let entity = admit.target.key(space);
-    let (remaining, facts) = match draw.judge(admission::meters(entities, &entity), now) {
+    let meters = admission::meters(entities, &entity);
+    let (remaining, facts) = match draw.judge(meters, now) {
         Ok(judged) => judged,
         Err((reply, facts)) => return refused(command, reply, facts),
     };
+    let at = paid::draws_at(meters, now);
     let admission = Admission {
         operation: admit.operation.clone(),
-        at: now,
+        at,
         expires_at: now.plus_s(i64::from(context.policy.effect_lease_s)),
         reserved: draw.units,
         state: AdmissionState::Reserved,
         source: command.source,
     };
     let reply = shown(&admission, admit.new_id, Some(remaining));
-    let reserved = admission::reservation(operation, budget, draw.units, now);
+    let reserved = admission::reservation(operation, budget, draw.units, at);
     let row = Event::RowWritten(Box::new(admission.row(admit.target)));
     let mut events = Events::new();
     events.push((row_key(space, admit.new_id), row));

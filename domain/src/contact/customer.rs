@@ -172,10 +172,12 @@ impl Customer {
         self.rare.legal_holds > 0
     }
 
-    /// Forgets everything but the suppressions. What is added to a customer later goes too, for this
+    /// Forgets everything but the suppressions, at a moment. What is added to a customer later goes too, for this
     /// says only what stays.
-    pub(super) fn erase(&mut self) {
+    pub(super) fn erase(&mut self, at: Timestamp) {
+        let paid = self.rare.paid.as_deref();
         let left = Details {
+            paid: paid.and_then(|paid| paid.erased(at)),
             suppressions: std::mem::take(&mut self.rare.suppressions),
             legal_holds: self.rare.legal_holds,
             ..Details::default()

@@ -134,7 +134,7 @@ pub struct UnitsReserved {
     pub operation: OperationId,
     /// How many.
     pub units: u32,
-    /// When.
+    /// From when they count; no units that an erasure or a purge took counted from the same moment.
     pub at: Timestamp,
     /// For how many hours they count.
     pub keep_hours: u16,

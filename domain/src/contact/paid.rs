@@ -48,9 +48,9 @@ pub struct Meter {
     limit: u32,
     /// Units that settlements charged above their reservation since then.
     charged: u64,
-    /// What was reserved up to here has left the window and is gone.
+    /// What was reserved up to here has left the window, or was erased, and is gone.
     gone_until: Timestamp,
-    /// Oldest first, no two of one moment.
+    /// Oldest first, no two of one moment. None where an erasure took them just now.
     spans: Vec<Span>,
 }
 
@@ -108,6 +108,15 @@ pub fn look(
         used,
         remaining: u32::try_from(left).unwrap_or(u32::MAX),
     }
+}
+
+/// The moment that units drawn now count from. It is now but for the rest of a millisecond in which an
+/// erasure took units, and the next one then: a settlement finds its units by their moment, so those
+/// of a life that is over must share it with no others. They count that much longer, never shorter.
+#[must_use]
+pub fn draws_at(meters: Option<&Meters>, now: Timestamp) -> Timestamp {
+    let gone = meters.and_then(|meters| meters.0.iter().map(|meter| meter.gone_until).max());
+    gone.map_or(now, |gone| now.max(gone.plus_ms(1)))
 }
 
 /// When `units` are free again, on meters that have too few now. `None` when they are free now, or
@@ -174,6 +183,14 @@ impl Meters {
         }
     }
 
+    /// What an erasure leaves: the moment of the last unit, where it was drawn in this very
+    /// millisecond, so that what is drawn in the rest of it gets another ([`draws_at`]); else nothing.
+    pub(super) fn erased(&self, at: Timestamp) -> Option<Box<Self>> {
+        let last = self.0.iter().max_by_key(|meter| meter.last())?;
+        let next = last.last().plus_ms(1);
+        (at < next).then(|| Box::new(Self(vec![Meter::new(last.operation, next)])))
+    }
+
     /// Units that stand in all meters, in or out of their windows.
     #[must_use]
     pub fn units(&self) -> u64 {
@@ -215,9 +232,18 @@ impl Meter {
         i64::from(self.keep_hours) * HOUR_MS
     }
 
+    /// The last moment of any unit that was drawn, gone or not.
+    fn last(&self) -> Timestamp {
+        self.spans.last().map_or(self.gone_until, |last| last.at)
+    }
+
+    /// When it may be forgotten: no unit counts, and none is drawn at a moment of those that did.
     fn until(&self) -> Timestamp {
-        let last = self.spans.last();
-        last.map_or(Timestamp(i64::MIN), |last| last.at.plus_ms(self.keep_ms()))
+        let kept_ms = match self.spans.is_empty() {
+            true => 1,
+            false => self.keep_ms(),
+        };
+        self.last().plus_ms(kept_ms)
     }
 
     /// What counts in a window, oldest first.
@@ -248,6 +274,8 @@ impl Meter {
             self.gone_until = last.at;
             self.spans.drain(..gone);
         }
+        // Only records of builds whose erasures left no moment draw at one that is gone.
+        self.gone_until = self.gone_until.min(event.at.plus_ms(-1));
         let units = u64::from(event.units);
         match self.spans.last_mut() {
             Some(last) if event.at <= last.at => last.units += units,

@@ -4,6 +4,7 @@
 use serde_json::{Value, json};
 
 use super::paid::{admit, paid_call, rules, settle_admission, whole};
+use super::privacy::forget;
 use super::{HOUR_S, NOON, World};
 use crate::contact::Contact;
 use crate::contact::command::AdmissionSettlement::{Done, Skipped};
@@ -175,6 +176,108 @@ fn an_admission_that_is_forgotten_or_elsewhere_is_not_settled() {
             let reply = world.decide(&command).reply;
             assert_eq!(reply != Reply::NotFound, is_there);
         }
+    }
+}
+
+fn left(world: &mut World, command: &Command) -> Option<u32> {
+    let reply = world.run(command);
+    let Reply::Admission(admission) = reply else {
+        panic!("{reply:?}");
+    };
+    admission.remaining
+}
+
+/// All within one millisecond: draws, erasures, draws on another operation, late settlements.
+#[test]
+fn no_admission_shares_its_moment_with_one_that_was_erased() {
+    let mut world = world();
+    left(&mut world, &admit("search", customer(), Some(2), 1));
+    left(&mut world, &admit("glance", customer(), Some(3), 2));
+    world.run(&forget("p", 100, &[]));
+    let paid = world.customer("p").rare.paid.as_deref().expect("a moment");
+    assert_eq!(paid.units(), 0, "no unit is left");
+    assert_eq!(world.sweep(), 0, "what is drawn now must find the moment");
+    assert_eq!(
+        left(&mut world, &admit("glance", customer(), Some(4), 3)),
+        Some(6)
+    );
+    world.run(&forget("p", 101, &[]));
+    assert_eq!(
+        left(&mut world, &admit("search", customer(), Some(1), 4)),
+        Some(9)
+    );
+    assert_eq!(
+        left(&mut world, &admit("glance", customer(), Some(1), 5)),
+        Some(9)
+    );
+    for id in 1..=3 {
+        let settled = changes(&mut world, &settle_admission(id, Done { cost: 4 }));
+        assert!(!settled.contains(&Kind::Customer), "{id} was erased");
+    }
+    assert_eq!(
+        left(&mut world, &settle_admission(4, Done { cost: 3 })),
+        Some(7)
+    );
+    assert_eq!(left(&mut world, &settle_admission(5, Skipped)), Some(10));
+}
+
+#[test]
+fn an_erasure_leaves_no_moment_that_is_over() {
+    let mut world = world();
+    left(&mut world, &admit("search", customer(), Some(2), 1));
+    world.now = NOON.plus_ms(1);
+    world.run(&forget("p", 100, &[]));
+    assert_eq!(world.customer("p").rare.paid, None);
+    assert_eq!(world.sweep(), 1, "nothing of the customer is left");
+}
+
+#[test]
+fn the_moment_that_an_erasure_left_goes_with_its_millisecond() {
+    let mut world = world();
+    left(&mut world, &admit("search", customer(), Some(2), 1));
+    world.run(&forget("p", 100, &[]));
+    assert_eq!(world.sweep(), 0);
+    world.now = NOON.plus_ms(1);
+    assert_eq!(world.sweep(), 1);
+}
+
+/// A log of an earlier build has draws that share a moment with what was erased.
+#[test]
+fn records_of_builds_that_left_no_moment_are_taken_as_they_are() {
+    let mut world = world();
+    left(&mut world, &admit("search", customer(), Some(2), 1));
+    world.run(&forget("p", 100, &[]));
+    let of_p = crate::contact::key(crate::contact::fixture::SPACE, Kind::Customer, hash("p"));
+    let mut entity = world.entities[&of_p].1.clone();
+    let search = OperationId::of("search");
+    let reserved = UnitsReserved {
+        operation: search,
+        units: 4,
+        at: NOON,
+        keep_hours: 24,
+        limit: 10,
+    };
+    Contact::apply(&mut entity, &Event::UnitsReserved(reserved));
+    assert_eq!(Contact::check(&entity), Ok(()));
+    assert!(
+        entity
+            .meters()
+            .is_some_and(|known| known.holds(search, NOON))
+    );
+}
+
+#[test]
+fn a_call_of_no_units_is_charged_what_its_settlement_reports() {
+    for (operation, target) in [
+        ("search", customer()),
+        ("reread", Target::Object(hash("o"))),
+        ("lookup", whole("lookup")),
+    ] {
+        let mut world = world();
+        let before = left(&mut world, &admit(operation, target, Some(0), 1)).expect("a limit");
+        world.pass_s(HOUR_S - 1);
+        let after = left(&mut world, &settle_admission(1, Done { cost: 7 }));
+        assert_eq!(after, Some(before - 7), "{operation}");
     }
 }
 

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 
 use super::World;
 use super::paid::{admit, rules, settle_admission, whole};
+use super::privacy::forget;
 use crate::contact::command::AdmissionSettlement;
 use crate::contact::directory::Target;
 use crate::contact::fixture::hash;
@@ -28,6 +29,8 @@ struct Spent {
     reserved: u32,
     counts: u32,
     settled: Option<AdmissionSettlement>,
+    /// An erasure took it: whatever it is settled with counts for nobody.
+    gone: bool,
 }
 
 #[derive(Default)]
@@ -38,8 +41,9 @@ struct Model {
 
 impl Model {
     fn used(&self, target: usize, rules: Rules, now: i64) -> u64 {
-        let counts =
-            |one: &&Spent| one.target == target && now < one.at + rules.per_hours * HOUR_MS;
+        let counts = |one: &&Spent| {
+            one.target == target && !one.gone && now < one.at + rules.per_hours * HOUR_MS
+        };
         let counted = self.spent.iter().filter(counts);
         counted.map(|one| u64::from(one.counts)).sum()
     }
@@ -55,19 +59,24 @@ impl Model {
             used + u64::from(units) <= u64::from(rules.limit) || units == 0
         };
         if !fits(now) {
-            let leaves = self
-                .spent
-                .iter()
-                .map(|one| one.at + rules.per_hours * HOUR_MS);
+            let counted = self.spent.iter().filter(|one| !one.gone);
+            let leaves = counted.map(|one| one.at + rules.per_hours * HOUR_MS);
             let free = leaves.filter(|at| *at > now && fits(*at)).min();
             return Expected::Exhausted(free.expect("everything leaves"));
         }
+        // No call counts from a moment of one that was erased, or a settlement could mean either.
+        let gone = self
+            .spent
+            .iter()
+            .filter(|one| one.gone && one.target == target);
+        let at = gone.map(|one| one.at + 1).max().unwrap_or(now).max(now);
         self.spent.push(Spent {
-            at: now,
+            at,
             target,
             reserved: units,
             counts: units,
             settled: None,
+            gone: false,
         });
         let left = u64::from(rules.limit).saturating_sub(self.used(target, rules, now));
         Expected::Admitted(units, u32::try_from(left).expect("a limit"))
@@ -87,6 +96,7 @@ enum Act {
     Admit(usize, Option<u32>),
     Settle(prop::sample::Index, u8, u32),
     Limit(u32),
+    Erase(usize),
 }
 
 fn acts() -> impl Strategy<Value = Vec<Act>> {
@@ -97,6 +107,7 @@ fn acts() -> impl Strategy<Value = Vec<Act>> {
         4 => (any::<prop::sample::Index>(), 0_u8..3, 0_u32..9)
             .prop_map(|(which, how, cost)| Act::Settle(which, how, cost)),
         1 => (5_u32..20).prop_map(Act::Limit),
+        1 => (0_usize..2).prop_map(Act::Erase),
     ];
     prop::collection::vec(act, 1..80)
 }
@@ -137,6 +148,8 @@ fn run(scope: &str, acts: &[Act]) {
                 let reply = world.run(&admit("op", target(which), units, id));
                 assert_eq!(seen(&reply), expected);
             }
+            Act::Erase(which) if scope == "subject" => erase(&mut world, &mut model, which, policy),
+            Act::Erase(_) => {}
             Act::Settle(which, how, cost) => {
                 if model.spent.is_empty() {
                     continue;
@@ -146,6 +159,17 @@ fn run(scope: &str, acts: &[Act]) {
             }
         }
     }
+}
+
+fn erase(world: &mut World, model: &mut Model, which: usize, policy: Rules) {
+    let Reply::Erased(took) = world.run(&forget(&format!("p{which}"), 250, &[])) else {
+        panic!("the customer is not held");
+    };
+    let counted = model.used(which, policy, world.now.0);
+    assert!(counted <= u64::from(took.erased.paid_units), "{took:?}");
+    let mine = model.spent.iter_mut().filter(|one| one.target == which);
+    mine.for_each(|one| one.gone = true);
+    world.sweep();
 }
 
 /// What an answer comes to.

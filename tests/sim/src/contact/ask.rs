@@ -89,7 +89,6 @@ impl Clients {
     pub(super) fn new(random: &mut Random) -> Self {
         let count = random.range(1..=2);
         let partitions = random.pick(&[1, 8, u64::from(PARTITIONS_PER_GROUP)]);
-        let paid = random.pick(&[0, 0, 30, 250]);
         let places = (0..count).map(|_| {
             let space = space(random);
             (space, Place::new(space, partitions, random))
@@ -118,14 +117,8 @@ impl Clients {
             ],
             keyed: random.pick(&[0, 300, 800]),
             hot: random.pick(&[0, 300, 900]),
-            paid,
-            // A meter cannot tell calls of one millisecond apart after an erasure, so a run has one of
-            // the two (docs/reliability.md, "What is missing").
-            privacy: if paid == 0 {
-                random.pick(&[20, 60, 150])
-            } else {
-                0
-            },
+            paid: random.pick(&[0, 0, 30, 250]),
+            privacy: random.pick(&[0, 20, 60, 150]),
             handoffs: random.pick(&[0, 20, 100, 300]),
             reads: random.pick(&[0, 10, 60]),
         }

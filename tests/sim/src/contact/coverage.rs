@@ -3,8 +3,9 @@
 //! A case that is never seen is a rule that nothing tests; `tests/sim/tests/runs.rs` asks for each
 //! of [`CASES`]. Counted and left out of them is what only longer runs come to: a claim renewed for
 //! so long that it gets another id, a fact whose end frees some keys and keeps others, more open
-//! promises than a customer may have, and a lift of what people added. In `coverage/`: offers,
-//! promises, people and others (`dealings`), handoffs (`handoffs`), facts and mapped events (`facts`).
+//! promises than a customer may have, a draw in the very millisecond of an erasure, and a lift of
+//! what people added. In `coverage/`: offers, promises, people and others (`dealings`), handoffs
+//! (`handoffs`), facts and mapped events (`facts`).
 
 mod dealings;
 mod facts;
@@ -22,9 +23,10 @@ use interlock_domain::contact::note::{Note, Noted};
 use interlock_domain::contact::reason::{Reason, Refusal, Verdict};
 use interlock_domain::contact::reply::{CheckReply, OwnerView, Reply};
 use interlock_domain::key::EntityKey;
+use interlock_domain::time::Timestamp;
 
 /// The cases that a few short runs must see together.
-pub const CASES: [&str; 120] = [
+pub const CASES: [&str; 121] = [
     "check: allowed, no owner",
     "check: allowed to the owner",
     "check: allowed by the owner's intents",
@@ -67,6 +69,7 @@ pub const CASES: [&str; 120] = [
     "effect: exhausted",
     "erasure: done",
     "erasure: with contacts and claims",
+    "erasure: with units",
     "erasure: refused under a legal hold",
     "legal hold: placed",
     "legal hold: released",
@@ -223,6 +226,12 @@ const fn of_admission(body: &Admit, reply: &Reply) -> Option<&'static str> {
     }
 }
 
+/// The case of an event by its record's time: units that count from the next millisecond on.
+pub(super) fn moment(event: &Event, time: Timestamp) -> Option<&'static str> {
+    let later = matches!(event, Event::UnitsReserved(reserved) if reserved.at > time);
+    later.then_some("admission: in the millisecond of an erasure")
+}
+
 fn of_settlement(reply: &Reply, events: &[(EntityKey, Event)]) -> Option<&'static str> {
     let settled = |event: &Event| matches!(event, Event::AdmissionSettled(_));
     match reply {
@@ -247,6 +256,7 @@ fn of_erasure(reply: &Reply) -> &'static str {
         Reply::Erased(it) if it.erased.contacts > 0 && it.erased.claims > 0 => {
             "erasure: with contacts and claims"
         }
+        Reply::Erased(it) if it.erased.paid_units > 0 => "erasure: with units",
         Reply::Erased(_) => "erasure: done",
         _ => "erasure: refused under a legal hold",
     }

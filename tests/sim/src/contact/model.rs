@@ -23,6 +23,7 @@ use interlock_storage::{Group, Sequence};
 
 use super::ask::Clients;
 use super::books::Books;
+use super::coverage;
 use super::ends::Ends;
 pub(super) use super::line::Line;
 use super::rules::Rules;
@@ -123,6 +124,7 @@ impl Model<Contact> for ContactModel {
         for (key, event) in &events {
             self.books.enter(record.number, *key, event);
             self.books.touch(record.number, *key, record.time);
+            self.saw(coverage::moment(event, record.time));
             self.tell(record.space, *key, event);
             if let Some(rules) = self.rules.get(&(record.space, record.policy)) {
                 self.ends.learn(event, rules);

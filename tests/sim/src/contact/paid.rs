@@ -96,7 +96,12 @@ impl Drawn {
     }
 
     fn counts(&self, before: u64, now: Timestamp) -> bool {
-        self.record < before && self.gone >= before && now < self.over()
+        self.is_there(before) && now < self.over()
+    }
+
+    /// Was it there before a record?
+    fn is_there(&self, before: u64) -> bool {
+        self.record < before && self.gone >= before
     }
 
     fn over(&self) -> Timestamp {
@@ -113,6 +118,11 @@ pub(super) struct Admitted {
 }
 
 impl Admitted {
+    /// The record that made it and drew its units.
+    fn made(&self) -> u64 {
+        self.forms.first().map_or(0, |(record, _)| *record)
+    }
+
     pub(super) fn form(&self, before: u64) -> Option<&Admission> {
         let mut forms = self.forms.iter().rev();
         forms
@@ -127,6 +137,8 @@ pub(super) struct Spent {
     drawn: BTreeMap<(EntityKey, OperationId), Vec<Drawn>>,
     admissions: BTreeMap<EntityKey, Admitted>,
     measured: BTreeMap<(SpaceId, OperationId), Vec<(u64, u32)>>,
+    /// The record that drew what the last settlement is of.
+    settled: u64,
 }
 
 impl Spent {
@@ -142,8 +154,11 @@ impl Spent {
                 });
             }
             Event::UnitsCorrected(it) => {
-                let list = self.drawn.entry((key, it.operation)).or_default();
-                correct(list, record, it);
+                let list = self.drawn.get_mut(&(key, it.operation));
+                let mut list = list.into_iter().flatten();
+                if let Some(drawn) = list.find(|drawn| drawn.record == self.settled) {
+                    drawn.units.push((record, it.to));
+                }
             }
             Event::RowWritten(row) => {
                 if let Some(admission) = &row.admission {
@@ -174,6 +189,7 @@ impl Spent {
         let Some((_, last)) = admitted.forms.last() else {
             return;
         };
+        self.settled = admitted.made();
         let mut form = last.clone();
         form.state = settled.state;
         if let AdmissionState::Done { cost } = settled.state {
@@ -209,36 +225,34 @@ impl Spent {
         counted
     }
 
-    /// Units that count on an entity, of any operation.
-    pub(super) fn on(&self, key: EntityKey, before: u64, now: Timestamp) -> u64 {
-        let operations = self.drawn.keys().filter(|(at, _)| *at == key);
-        operations.map(|of| self.used(*of, before, now)).sum()
+    /// Everything drawn on an entity, of any operation.
+    fn of(&self, key: EntityKey) -> impl Iterator<Item = &Drawn> {
+        let all = (key, OperationId(u32::MIN))..=(key, OperationId(u32::MAX));
+        self.drawn.range(all).flat_map(|(_, list)| list)
+    }
+
+    /// Units on an entity, of any operation: those that count, and those that no erasure took.
+    pub(super) fn on(&self, key: EntityKey, before: u64, now: Timestamp) -> (u64, u64) {
+        let there = self.of(key).filter(|drawn| drawn.is_there(before));
+        there.fold((0, 0), |(counted, all), drawn| {
+            let units = drawn.units(before);
+            let counts = u64::from(drawn.counts(before, now));
+            (counted + counts * units, all + units)
+        })
+    }
+
+    /// From when units count that are drawn now: no admission has the moment of one that an erasure
+    /// took, or a settlement could be of either.
+    fn moment(&self, key: EntityKey, before: u64, now: Timestamp) -> Timestamp {
+        let gone = self.of(key).filter(|drawn| drawn.gone < before);
+        let gone = gone.map(|drawn| drawn.at.plus_ms(1)).max();
+        gone.map_or(now, |gone| gone.max(now))
     }
 
     /// Units that count.
     pub(super) fn used(&self, of: (EntityKey, OperationId), before: u64, now: Timestamp) -> u64 {
         let counted = self.counted(of, before, now);
         counted.iter().map(|(_, units)| units).sum()
-    }
-}
-
-/// Corrects the units of one admission. Where an erasure took them and others were drawn in the same
-/// millisecond, a settlement is charged to those: nothing tells the two apart by then.
-fn correct(list: &mut [Drawn], record: u64, it: &UnitsCorrected) {
-    let there = |drawn: &&mut Drawn| drawn.gone == u64::MAX && drawn.at == it.reserved_at;
-    let from = u64::from(it.from);
-    let mut same = list.iter_mut().filter(there);
-    if let Some(drawn) = same.find(|drawn| drawn.units(u64::MAX) == from) {
-        drawn.units.push((record, it.to));
-        return;
-    }
-    let mut more = i64::from(it.to) - i64::from(it.from);
-    for drawn in list.iter_mut().filter(there) {
-        let units = i64::try_from(drawn.units(u64::MAX)).unwrap_or(0);
-        let after = (units + more).max(0);
-        more -= after - units;
-        let after = u32::try_from(after).unwrap_or(u32::MAX);
-        drawn.units.push((record, after));
     }
 }
 
@@ -272,10 +286,11 @@ pub(super) fn draw(
         let reply = Reply::Exhausted { next_allowed_at };
         return Err((reply, Noted::Refused(Refusal::BudgetExhausted)));
     }
+    let spent = &moment.books.spent;
     let event = Event::UnitsReserved(UnitsReserved {
         operation,
         units,
-        at: moment.now,
+        at: spent.moment(key, moment.record, moment.now),
         keep_hours: HOURS,
         limit: cap.limit,
     });
@@ -299,13 +314,15 @@ pub(super) fn admit(moment: &Moment<'_>, source: SourceId, body: &Admit) -> Due 
     let units = body
         .units
         .unwrap_or_else(|| measured.unwrap_or(cap.ceiling));
-    let (drawn, left) = match draw(moment, cap, body.target.key(moment.space), units) {
+    let key = body.target.key(moment.space);
+    let (drawn, left) = match draw(moment, cap, key, units) {
         Ok(drawn) => drawn,
         Err((reply, noted)) => return Due::Plain(reply, noted, Vec::new()),
     };
+    let spent = &moment.books.spent;
     let admission = Admission {
         operation: body.operation.clone(),
-        at: moment.now,
+        at: spent.moment(key, moment.record, moment.now),
         expires_at: moment.now.plus_s(moment.rules.lease_s),
         reserved: units,
         state: AdmissionState::Reserved,
@@ -376,16 +393,17 @@ pub(super) fn settle(moment: &Moment<'_>, source: SourceId, body: &SettleAdmissi
         state: to,
         ..held.clone()
     };
-    Due::OneOf(settlements(moment, body, (held, settled), (row, key)))
+    Due::OneOf(settlements(moment, body, settled, (row, admitted)))
 }
 
 /// The forms that a settlement may take: whether units that no longer count are corrected is open.
 fn settlements(
     moment: &Moment<'_>,
     body: &SettleAdmission,
-    (held, settled): (&Admission, Admission),
-    (row, key): (EntityKey, EntityKey),
+    settled: Admission,
+    (row, admitted): (EntityKey, &Admitted),
 ) -> Vec<Outcome> {
+    let (held, key) = (&settled, admitted.target.key(moment.space));
     let operation = OperationId::of(&held.operation);
     let exactly = |key, event| Change::Exactly {
         key,
@@ -410,7 +428,7 @@ fn settlements(
     let (from, to) = (held.reserved, counts(state, held.reserved));
     let list = moment.books.spent.drawn.get(&(key, operation));
     let mut mine = list.into_iter().flatten();
-    let mine = mine.find(|drawn| drawn.at == held.at && drawn.gone >= moment.record);
+    let mine = mine.find(|drawn| drawn.record == admitted.made() && drawn.gone >= moment.record);
     let still = mine.is_some_and(|drawn| moment.now < drawn.over());
     let more = if still {
         i64::from(to) - i64::from(from)
@@ -426,14 +444,6 @@ fn settlements(
     let mut all = Vec::new();
     if from == to || !still {
         all.push(outcome(changes.clone()));
-    }
-    // A meter need not remember a call that was to cost nothing, so nothing may be there to correct.
-    if from == 0 && still {
-        all.push(Outcome {
-            reply: shown(body.admission, &settled, remaining(moment, held, key, 0)),
-            noted: Noted::Accepted,
-            changes: changes.clone(),
-        });
     }
     if from != to && mine.is_some() {
         changes.push(exactly(

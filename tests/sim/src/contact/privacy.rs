@@ -350,6 +350,7 @@ fn is_right(moment: &Moment<'_>, key: EntityKey, erased: &Erased) -> bool {
     let in_force = in_force.filter(|entry| entry.in_force(now)).count();
     let offers = || books.offers.before(key, before);
     let offered = offers().filter(|(id, _)| books.offers.is_known(key, id, before, now));
+    let (counted, drawn) = books.spent.on(key, before, now);
     erased.at == now
         && (u32::from(counts)..=count(contacts().count())).contains(&erased.contacts)
         && (count(live)..=count(known)).contains(&erased.claims)
@@ -357,5 +358,5 @@ fn is_right(moment: &Moment<'_>, key: EntityKey, erased: &Erased) -> bool {
         && erased.promises == count(books.offers.open(key, before).len())
         && erased.effects <= count(books.handoffs.effects(key, before).len())
         && erased.suppressions_kept == count(in_force)
-        && u64::from(erased.paid_units) >= books.spent.on(key, before, now)
+        && (counted..=drawn).contains(&u64::from(erased.paid_units))
 }
