@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use interlock_domain::key::EntityKey;
 use interlock_domain::machine::Machine;
 use interlock_domain::time::Timestamp;
 use interlock_storage::{
@@ -129,15 +130,47 @@ impl<M: Machine> Rebuilder<M> {
                 if covered || !owns(partition) {
                     return Ok(());
                 }
-                self.entry(partition, &entry)
+                self.rebuilt.entry(partition, &entry)
+            })?;
+            Ok(())
+        })
+    }
+}
+
+impl<M: Machine> Rebuilt<M> {
+    /// Takes in records that follow what was rebuilt, as replay does, and tells each entity they change:
+    /// for checkers that hold a live memory to its log.
+    ///
+    /// # Errors
+    /// When replay would refuse them.
+    pub fn follow(
+        &mut self,
+        records: &[u8],
+        changed: &mut dyn FnMut(EntityKey),
+    ) -> Result<(), LogError> {
+        record::visit::<M>(records, &mut |view: RecordView<'_>| {
+            self.time = self.time.max(view.head.time);
+            self.records += 1;
+            view.entries(&mut |entry| {
+                changed(entry.key);
+                self.entry(partition_of(&entry.key), &entry)
             })?;
             Ok(())
         })
     }
 
+    /// An entity with its version, when it exists.
+    #[must_use]
+    pub fn get(&self, key: &EntityKey) -> Option<(&M::Entity, u64)> {
+        let partition = self.partitions.get(&partition_of(key))?;
+        match partition.find(key) {
+            Found::Home(entity, version) => Some((entity, version)),
+            Found::Absent(_) | Found::Lent => None,
+        }
+    }
+
     fn entry(&mut self, id: PartitionId, entry: &EntryView<'_>) -> Result<(), LogError> {
         let partition = self
-            .rebuilt
             .partitions
             .entry(id)
             .or_insert_with(|| Box::new(Partition::new(id)));

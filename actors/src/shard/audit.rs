@@ -78,11 +78,14 @@ impl<M: Machine> Shard<M> {
         }
     }
 
-    /// Whether this shard has an entity at home.
+    /// An entity that this shard has at home, with the version of its last event.
     #[must_use]
-    pub fn is_at_home(&self, key: &EntityKey) -> bool {
-        let partition = self.partitions[usize::from(partition_of(key).0)].as_ref();
-        partition.is_some_and(|partition| matches!(partition.find(key), Found::Home(..)))
+    pub fn at_home(&self, key: &EntityKey) -> Option<(&M::Entity, u64)> {
+        let partition = self.partitions[usize::from(partition_of(key).0)].as_ref()?;
+        match partition.find(key) {
+            Found::Home(entity, version) => Some((entity, version)),
+            Found::Absent(_) | Found::Lent => None,
+        }
     }
 }
 

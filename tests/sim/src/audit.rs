@@ -1,7 +1,8 @@
-//! L1 over a whole node: every entity is home, or on exactly one loan.
+//! L1 and C6 over a whole node: every entity is home, or on exactly one loan, and what replay makes of
+//! its records.
 //!
 //! Here: an audit of all there is, and a quick one of what is away, which is where an entity can be
-//! lost or doubled. Who calls which when is `world`'s.
+//! lost or doubled. What a turn changed at home is compared in `replay`. Who calls which when is `world`'s.
 
 use std::collections::BTreeMap;
 
@@ -12,6 +13,7 @@ use interlock_domain::machine::Machine;
 
 use crate::machine::{Violation, violated};
 use crate::node::Node;
+use crate::replay::Replay;
 
 /// Where one entity was seen.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -26,8 +28,10 @@ struct Spots {
 pub struct Audited {
     /// Entities at home.
     pub homes: usize,
-    /// Entities away.
+    /// Entities away, also those that do not exist.
     pub away: usize,
+    /// Entities away that exist.
+    pub lent: usize,
     /// Transactions in queues.
     pub waiting: usize,
 }
@@ -44,18 +48,28 @@ pub enum Reach {
 /// Audits a node.
 ///
 /// # Errors
-/// When an entity is in two places, or in none, or one of them is broken.
-pub fn audit<M: Machine>(node: &Node<M>, reach: Reach) -> Result<Audited, Violation> {
+/// When an entity is in two places, or in none, or one of them is broken or not what its records say.
+pub fn audit<M: Machine>(
+    node: &Node<M>,
+    replay: &Replay<M>,
+    reach: Reach,
+) -> Result<Audited, Violation> {
     let mut spots: BTreeMap<EntityKey, Spots> = BTreeMap::new();
     let mut audited = Audited::default();
     let mut wrong: Option<Violation> = None;
     let mut shard_at = None;
     let mut look = |seen: Seen<'_, M>, shard: Option<usize>| {
         let found = match seen {
-            Seen::Home { key, entity, .. } => {
+            Seen::Home {
+                key,
+                version,
+                entity,
+            } => {
                 audited.homes += 1;
                 spots.entry(*key).or_default().homes += 1;
-                belongs(key, shard, node.count()).and_then(|()| check::<M>(entity))
+                belongs(key, shard, node.count())
+                    .and_then(|()| check::<M>(entity))
+                    .and_then(|()| replay.agrees(key, Some(entity), version))
             }
             Seen::Mark { key } => {
                 audited.away += 1;
@@ -71,7 +85,11 @@ pub fn audit<M: Machine>(node: &Node<M>, reach: Reach) -> Result<Audited, Violat
             }
             Seen::Held { place, held } => {
                 spots.entry(place.key).or_default().holders += 1;
-                held.entity.as_ref().map_or(Ok(()), check::<M>)
+                let entity = held.entity.as_ref();
+                audited.lent += usize::from(entity.is_some());
+                entity
+                    .map_or(Ok(()), check::<M>)
+                    .and_then(|()| replay.agrees(&place.key, entity, held.version))
             }
         };
         if let Err(violation) = found {
@@ -89,7 +107,20 @@ pub fn audit<M: Machine>(node: &Node<M>, reach: Reach) -> Result<Audited, Violat
     if let Some(violation) = wrong {
         return Err(violation);
     }
-    for (key, spots) in &spots {
+    placed(node, &spots, reach)?;
+    match reach {
+        Reach::All => complete(audited, replay),
+        Reach::Away => Ok(audited),
+    }
+}
+
+/// Is each entity in one place?
+fn placed<M: Machine>(
+    node: &Node<M>,
+    spots: &BTreeMap<EntityKey, Spots>,
+    reach: Reach,
+) -> Result<(), Violation> {
+    for (key, spots) in spots {
         let homes = match reach {
             Reach::All => spots.homes,
             Reach::Away => homes(node, key),
@@ -99,11 +130,27 @@ pub fn audit<M: Machine>(node: &Node<M>, reach: Reach) -> Result<Audited, Violat
             return violated("L1", format!("{key:?} is at {spots:?}, {homes} homes"));
         }
     }
-    Ok(audited)
+    Ok(())
+}
+
+/// Are there as many entities as their records made?
+fn complete<M: Machine>(audited: Audited, replay: &Replay<M>) -> Result<Audited, Violation> {
+    let there = audited.homes + audited.lent;
+    let replayed = replay.entities();
+    if there == replayed {
+        return Ok(audited);
+    }
+    violated(
+        "C6",
+        format!("{there} entities, by their records {replayed}"),
+    )
 }
 
 fn homes<M: Machine>(node: &Node<M>, key: &EntityKey) -> u32 {
-    let homes = node.shards.iter().filter(|shard| shard.is_at_home(key));
+    let homes = node
+        .shards
+        .iter()
+        .filter(|shard| shard.at_home(key).is_some());
     homes.map(|_| 1).sum()
 }
 

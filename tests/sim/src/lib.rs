@@ -17,6 +17,7 @@ pub mod machine;
 pub mod node;
 pub mod planted;
 pub mod random;
+pub mod replay;
 pub mod report;
 pub mod seeds;
 pub mod shrink;

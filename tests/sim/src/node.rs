@@ -127,17 +127,19 @@ impl<M: Machine> Node<M> {
         true
     }
 
-    /// Gives a shard a turn: its frame is handed over before anything else leaves.
+    /// Gives a shard a turn: its frame is handed over before anything else leaves. Answers whether there
+    /// was one.
     pub fn turn(&mut self, shard: usize, wall: Timestamp, mono: Monotonic) -> bool {
         let now = wall.max(self.floor);
         let TurnOutput {
             frame, messages, ..
         } = self.shards[shard].turn(now, mono);
+        let handed_over = frame.is_some();
         self.frames.extend(frame);
         for (to, message) in messages {
             self.send(From::Shard(shard), usize::from(to), message);
         }
-        self.shards[shard].has_work()
+        handed_over
     }
 
     /// A shard that has something to do, or else any.

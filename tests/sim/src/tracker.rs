@@ -58,6 +58,12 @@ impl<R> Tracker<R> {
         self.open
     }
 
+    /// The client of a request that is under way.
+    #[must_use]
+    pub fn client(&self, request: u64) -> Option<&Arc<Client<R>>> {
+        self.requests.get(&request).map(|asked| &asked.client)
+    }
+
     /// A request sets out with these commands and their keys.
     pub fn asked(&mut self, client: Arc<Client<R>>, commands: Vec<(Ticket, KeyList)>) {
         self.open += commands.len();

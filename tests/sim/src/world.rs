@@ -28,6 +28,7 @@ use crate::journal::Journal;
 use crate::machine::{Model, SimMachine, Ticket, Violation, violated};
 use crate::node::{From, Node};
 use crate::random::Random;
+use crate::replay::Replay;
 use crate::report::Report;
 use crate::sink::{Left, Pile, Told};
 use crate::swarm::{Faults, Habits, Step};
@@ -82,6 +83,7 @@ pub struct World<M: SimMachine> {
     tap: Arc<Tap>,
     node: Node<M>,
     journal: Journal<M>,
+    replay: Replay<M>,
     tracker: Tracker<M::Reply>,
     answers: Pile<Left<M::Reply>>,
     notices: Notices<M::Notice>,
@@ -177,6 +179,7 @@ impl<M: SimMachine> World<M> {
         });
         let rules = rules.collect();
         let disk = FaultyLog::new(FaultPlan::calm(random.draw()));
+        let replay = Replay::of(&disk).expect("an empty log is an empty memory");
         let answers = Pile::default();
         let tap = Arc::new(Tap::new(Arc::new(disk.clone()), answers.clone()));
         let notices = Notices::new(NOTICES);
@@ -207,6 +210,7 @@ impl<M: SimMachine> World<M> {
             tap,
             node,
             journal: Journal::default(),
+            replay,
             tracker: Tracker::default(),
             answers,
             notices,
@@ -257,7 +261,8 @@ impl<M: SimMachine> World<M> {
                 self.turn(shard)?;
                 self.turns += 1;
                 let whole = self.turns.is_multiple_of(self.habits.audit_every);
-                audit(&self.node, if whole { Reach::All } else { Reach::Away })?;
+                let reach = if whole { Reach::All } else { Reach::Away };
+                audit(&self.node, &self.replay, reach)?;
             }
             Step::Commit => self.commit()?,
             Step::Keep => self.keep(),

@@ -14,6 +14,7 @@ use tokio::sync::broadcast::error::TryRecvError;
 use super::{Ending, Looking, World};
 use crate::machine::{Ask, Model, SimMachine, Ticket, Violation, violated};
 use crate::node::From;
+use crate::replay::{Owed, address};
 use crate::sink::Client;
 
 impl<M: SimMachine> World<M> {
@@ -158,7 +159,11 @@ impl<M: SimMachine> World<M> {
     pub(super) fn turn(&mut self, shard: usize) -> Result<(), Violation> {
         let before = self.node.shards[shard].now();
         let wall = self.clocks.wall(shard);
-        self.node.turn(shard, wall, self.clocks.mono());
+        if self.node.turn(shard, wall, self.clocks.mono())
+            && let Some(frame) = self.node.frames.back()
+        {
+            self.replay.turn(frame, &self.node)?;
+        }
         let after = self.node.shards[shard].now();
         if after < before {
             return violated("time", format!("shard {shard} went back from {before:?}"));
@@ -185,9 +190,12 @@ impl<M: SimMachine> World<M> {
         if let Some(Ending::Disk(fault)) = ending {
             self.disk.script(fault);
         }
+        let owed = Owed::of(&frames);
         let result = self.node.committer.commit(frames, self.clocks.mono());
         let mut uncertain = None;
-        for tapped in self.tap.take() {
+        let asked = self.tap.take();
+        owed.asked(asked.first().map(|tapped| &tapped.commit))?;
+        for tapped in asked {
             if tapped.left_before > 0 {
                 let seen = format!("answers left before the sync: {}", tapped.left_before);
                 return violated("C6", seen);
@@ -202,7 +210,7 @@ impl<M: SimMachine> World<M> {
             return self.dies_silently();
         }
         self.announce()?;
-        self.release(result.is_err())?;
+        self.release(&owed, result.is_err())?;
         if result.is_ok() {
             return Ok(());
         }
@@ -257,8 +265,14 @@ impl<M: SimMachine> World<M> {
     }
 
     /// What the commit released.
-    fn release(&mut self, failed: bool) -> Result<(), Violation> {
-        for (request, index, answer) in self.answers.take() {
+    fn release(&mut self, owed: &Owed, failed: bool) -> Result<(), Violation> {
+        let answers = self.answers.take();
+        let left = answers.iter().map(|(request, index, _)| {
+            let client = self.tracker.client(*request);
+            (client.map_or(std::ptr::null(), address), *index)
+        });
+        owed.left(&left.collect::<Vec<_>>())?;
+        for (request, index, answer) in answers {
             let ticket = self.tracker.answered(request, index)?;
             let unavailable = matches!(answer, Answer::Unavailable);
             if failed != unavailable {

@@ -18,6 +18,7 @@ use crate::journal::Journal;
 use crate::machine::{Memory, REFUSED, SimMachine, Violation, violated};
 use crate::node::Node;
 use crate::random::Random;
+use crate::replay::Replay;
 use crate::swarm::{Habits, Weather};
 use crate::tap::Tap;
 
@@ -168,6 +169,7 @@ impl<M: SimMachine> World<M> {
             match started {
                 Ok(node) => {
                     self.node = node;
+                    self.replay = Replay::of(&self.disk)?;
                     return Ok(());
                 }
                 Err(violation) if violation.invariant == REFUSED => {

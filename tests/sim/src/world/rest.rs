@@ -33,7 +33,7 @@ impl<M: SimMachine> World<M> {
             self.truncate_all()?;
         }
         self.report.rests += 1;
-        let audited = audit(&self.node, Reach::All)?;
+        let audited = audit(&self.node, &self.replay, Reach::All)?;
         if audited.away > 0 || audited.waiting > 0 {
             return violated("L1", format!("at rest {audited:?}"));
         }
@@ -76,7 +76,7 @@ impl<M: SimMachine> World<M> {
                 self.commit()?;
             }
         }
-        let audited = audit(&self.node, Reach::All)?;
+        let audited = audit(&self.node, &self.replay, Reach::All)?;
         violated("stuck", format!("never at rest; {audited:?}"))
     }
 
