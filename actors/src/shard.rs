@@ -326,6 +326,12 @@ impl<M: Machine> Shard<M> {
         &self.parts
     }
 
+    /// Entities of a space at home here, as its bound counts them: for checkers.
+    #[must_use]
+    pub fn entities_of(&self, space: &SpaceId) -> i64 {
+        self.entities.get(space).copied().unwrap_or(0)
+    }
+
     fn partition(&mut self, id: PartitionId) -> &mut Partition<M> {
         self.partitions[usize::from(id.0)].get_or_insert_with(|| Box::new(Partition::new(id)))
     }

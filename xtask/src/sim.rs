@@ -28,7 +28,8 @@ pub(crate) struct Options {
     /// Shards of the first process; without it by seed
     #[arg(long)]
     pub(crate) shards: Option<u32>,
-    /// What may go wrong: all, none, or some of crash, commit, start, clock, client with commas
+    /// What may go wrong: all, none, or some of crash, commit, start, clock, client, full with
+    /// commas
     #[arg(long, default_value = "all")]
     pub(crate) faults: String,
     /// Run the seeds that once found something before the others

@@ -11,8 +11,9 @@ use interlock_actors::record::{self, Change, Entry};
 use interlock_domain::key::EntityKey;
 use interlock_domain::machine::Machine;
 use interlock_domain::time::Timestamp;
-use interlock_storage::{Append, Partition};
+use interlock_storage::{Append, LogError, Partition};
 
+use crate::conditions::{Framed, of_records};
 use crate::machine::{Memory, Violation, Written, violated};
 
 /// What is known of one entity, also after it was purged.
@@ -44,11 +45,14 @@ impl<M: Machine> Default for Journal<M> {
 }
 
 impl<M: Machine> Journal<M> {
-    /// The records of an append, decoded and numbered on from those taken in.
+    /// The records of an append, decoded and numbered on from those taken in. Its commit was made of
+    /// these frames.
     ///
     /// # Errors
     /// When they cannot be read.
-    pub fn decode(&self, append: &Append) -> Result<Vec<Written<M>>, Violation> {
+    pub fn decode(&self, append: &Append, frames: &[Framed]) -> Result<Vec<Written<M>>, Violation> {
+        let mut conditions = of_records(frames, append.group);
+        let more = || LogError::Corrupt("more records than its frames have".to_owned());
         let mut written = Vec::new();
         let at = (append.group, append.sequence);
         record::visit::<M>(&append.records, &mut |view| {
@@ -74,9 +78,13 @@ impl<M: Machine> Journal<M> {
                 policy: view.head.policy,
                 entries,
                 note: view.note::<M>()?,
+                conditions: conditions.next().cloned().ok_or_else(more)?,
             });
             Ok(())
         })?;
+        if conditions.next().is_some() {
+            return violated("C6", "a commit has fewer records than its frames");
+        }
         for (number, record) in (self.records + 1..).zip(&mut written) {
             record.number = number;
         }

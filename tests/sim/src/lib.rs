@@ -9,6 +9,7 @@
 pub mod audit;
 pub mod by_hand;
 pub mod clock;
+pub mod conditions;
 pub mod contact;
 pub mod counters;
 pub mod journal;

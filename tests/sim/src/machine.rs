@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
+use std::sync::Arc;
 
 use interlock_actors::message::Answer;
 use interlock_actors::record::Entry;
@@ -13,6 +14,7 @@ use interlock_domain::machine::Machine;
 use interlock_domain::time::Timestamp;
 use interlock_storage::{Group, LogError, Sequence};
 
+use crate::conditions::Conditions;
 use crate::random::Random;
 
 /// Numbers the commands of a run.
@@ -78,6 +80,19 @@ pub struct Written<M: Machine> {
     pub entries: Vec<Entry<M::Event>>,
     /// What the decision says of itself.
     pub note: Option<M::Note>,
+    /// How the node stood when it was decided.
+    pub conditions: Arc<Conditions>,
+}
+
+/// When and how an answer came about.
+#[derive(Clone, Copy, Debug)]
+pub struct Given<'a> {
+    /// No decision so far was later.
+    pub latest: Timestamp,
+    /// How the node stood when it was decided, or was not.
+    pub conditions: &'a Conditions,
+    /// Its deadline was over by then.
+    pub late: bool,
 }
 
 /// What a client asks with.
@@ -158,7 +173,8 @@ pub trait Model<M: Machine>: Sized {
     /// This is a command now that its look-up was answered.
     fn completed(&mut self, _ticket: Ticket, _command: &M::Command) {}
 
-    /// A command was answered, and no decision so far was later than `latest`. Whatever the answer promises is in the log by now.
+    /// A command was answered. Whatever the answer promises is in the log by now. That what is late is
+    /// not decided, and when a queue may be full, is for the world to judge.
     ///
     /// # Errors
     /// When the answer is wrong.
@@ -166,7 +182,7 @@ pub trait Model<M: Machine>: Sized {
         &mut self,
         ticket: Ticket,
         answer: &Answer<M::Reply>,
-        latest: Timestamp,
+        given: &Given<'_>,
     ) -> Result<(), Violation>;
 
     /// Nothing is on its way: every command was answered or never will be, and no decision or sweep so

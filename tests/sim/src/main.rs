@@ -49,7 +49,8 @@ struct Arguments {
     /// their own
     #[arg(long, value_parser = clap::value_parser!(u16).range(1..=5))]
     shards: Option<u16>,
-    /// What may go wrong: all, none, or some of crash, commit, start, clock, client with commas
+    /// What may go wrong: all, none, or some of crash, commit, start, clock, client, full with
+    /// commas
     #[arg(long, default_value = "all")]
     faults: Faults,
     /// Runs the seeds that once found something before the others

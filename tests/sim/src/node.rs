@@ -5,6 +5,7 @@
 
 use std::collections::VecDeque;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
 use interlock_actors::committer::Committer;
 use interlock_actors::message::{Frame, Monotonic, ShardMessage};
@@ -13,6 +14,7 @@ use interlock_domain::ids::IdStream;
 use interlock_domain::machine::Machine;
 use interlock_domain::time::Timestamp;
 
+use crate::conditions::{Bounds, Conditions};
 use crate::random::Random;
 use crate::swarm::Habits;
 
@@ -34,6 +36,12 @@ pub struct Node<M: Machine> {
     pub shards: Vec<Shard<M>>,
     /// Frames that wait for the committer.
     pub frames: VecDeque<Frame<M>>,
+    /// The conditions of the turn that each of them is of.
+    pub conditions: VecDeque<Arc<Conditions>>,
+    /// Commands that are under way.
+    pub under_way: usize,
+    /// What its shards may hold.
+    pub bounds: Bounds,
     /// The committer.
     pub committer: Committer<M>,
     /// Node time starts no earlier.
@@ -51,7 +59,7 @@ impl<M: Machine> Node<M> {
         count: u16,
         committer: Committer<M>,
         floor: Timestamp,
-        habits: &Habits,
+        (habits, bounds): (&Habits, Bounds),
         random: &mut Random,
     ) -> Self {
         let pressure = Arc::new(Pressure::default());
@@ -63,8 +71,8 @@ impl<M: Machine> Node<M> {
                 queue_per_entity_max: habits.queue_max,
                 slice_entities_max: small(random.range(1..=habits.slice_max)),
                 sweep_entities_max: small(random.range(1..=habits.sweep_max)),
-                entities_per_space_max: i64::MAX,
-                entities_per_part_max: i64::MAX,
+                entities_per_space_max: bounds.entities,
+                entities_per_part_max: bounds.part,
             };
             Shard::new(
                 options,
@@ -77,6 +85,9 @@ impl<M: Machine> Node<M> {
         Self {
             shards,
             frames: VecDeque::new(),
+            conditions: VecDeque::new(),
+            under_way: 0,
+            bounds,
             committer,
             floor,
             pressure,
@@ -131,15 +142,37 @@ impl<M: Machine> Node<M> {
     /// was one.
     pub fn turn(&mut self, shard: usize, wall: Timestamp, mono: Monotonic) -> bool {
         let now = wall.max(self.floor);
+        let counted = self.bounds.before(&self.shards[shard]);
+        let lending = self.is_lending();
         let TurnOutput {
             frame, messages, ..
         } = self.shards[shard].turn(now, mono);
         let handed_over = frame.is_some();
-        self.frames.extend(frame);
+        if let Some(frame) = frame {
+            let answers = frame.replies.iter().map(|held| held.answers.len()).sum();
+            let pressure = &self.pressure;
+            let full = [&pressure.full, &pressure.disk_low];
+            let full = full.iter().any(|flag| flag.load(Ordering::Relaxed));
+            let conditions = Conditions {
+                time: self.shards[shard].now(),
+                mono,
+                suspect: pressure.clock_suspect.load(Ordering::Relaxed),
+                under_way: self.under_way,
+                lending: lending || self.is_lending(),
+                ..Conditions::under(full, counted, &self.bounds, answers)
+            };
+            self.conditions.push_back(Arc::new(conditions));
+            self.frames.push_back(frame);
+        }
         for (to, message) in messages {
             self.send(From::Shard(shard), usize::from(to), message);
         }
         handed_over
+    }
+
+    /// Is anything on loan, as far as the shards have counted?
+    fn is_lending(&self) -> bool {
+        self.pressure.on_loan.load(Ordering::Relaxed) != 0
     }
 
     /// A shard that has something to do, or else any.

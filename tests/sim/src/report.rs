@@ -52,6 +52,10 @@ pub struct Report {
     pub landed_unknown: u64,
     /// Commits that landed and of which nobody was told.
     pub silent: u64,
+    /// Commits that landed and of which only some were told.
+    pub between: u64,
+    /// Truncations that failed.
+    pub failed_truncations: u64,
     /// Ends of the process.
     pub crashes: u64,
     /// Starts that failed.
@@ -109,7 +113,7 @@ impl Report {
 impl Report {
     /// Everything that is counted, with its name.
     #[must_use]
-    pub const fn events(&self) -> [(&'static str, u64); 21] {
+    pub const fn events(&self) -> [(&'static str, u64); 23] {
         [
             ("steps", self.steps),
             ("commits", self.commits),
@@ -130,6 +134,8 @@ impl Report {
             ("in a commit", self.faults),
             ("landed unknown", self.landed_unknown),
             ("landed silently", self.silent),
+            ("landed and told in part", self.between),
+            ("failed truncations", self.failed_truncations),
             ("failed starts", self.failed_starts),
             ("rests", self.rests),
         ]
@@ -156,6 +162,8 @@ impl Report {
         self.faults += other.faults;
         self.landed_unknown += other.landed_unknown;
         self.silent += other.silent;
+        self.between += other.between;
+        self.failed_truncations += other.failed_truncations;
         self.failed_starts += other.failed_starts;
         self.rests += other.rests;
         for (case, count) in &other.seen {

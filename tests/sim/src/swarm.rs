@@ -8,6 +8,7 @@ use std::collections::BTreeSet;
 use std::fmt;
 use std::str::FromStr;
 
+use crate::conditions::Bounds;
 use crate::random::Random;
 
 /// What a step does.
@@ -39,13 +40,15 @@ pub enum Step {
     Crash,
     /// The next commit fails.
     Fault,
+    /// Memory or the disk reach their bound, or fall below it again.
+    Room,
     /// Everything comes to rest and is compared.
     Rest,
 }
 
 impl Step {
     /// Every step and its name in a trace.
-    pub const NAMES: [(Self, &'static str); 14] = [
+    pub const NAMES: [(Self, &'static str); 15] = [
         (Self::Submit, "submit"),
         (Self::Deliver, "deliver"),
         (Self::Turn, "turn"),
@@ -59,6 +62,7 @@ impl Step {
         (Self::Leave, "leave"),
         (Self::Crash, "crash"),
         (Self::Fault, "fault"),
+        (Self::Room, "room"),
         (Self::Rest, "rest"),
     ];
 
@@ -79,7 +83,7 @@ impl Step {
 
     /// What a seed draws from: all but the moments of rest, with their usual weight and
     /// whether a seed may turn them off.
-    const ALL: [(Self, u64, bool); 13] = [
+    const ALL: [(Self, u64, bool); 14] = [
         (Self::Submit, 1_200, false),
         (Self::Deliver, 3_000, false),
         (Self::Turn, 3_000, false),
@@ -93,6 +97,7 @@ impl Step {
         (Self::Leave, 40, true),
         (Self::Crash, 5, true),
         (Self::Fault, 3, true),
+        (Self::Room, 15, true),
     ];
 }
 
@@ -102,7 +107,7 @@ pub enum Weather {
     /// The process dies between any two steps.
     Crash,
     /// A commit is refused, or is found after the end of the process, or is not, or is torn, or
-    /// lasts although nobody is told.
+    /// lasts although nobody is told, or only some are; or a truncation fails.
     Commit,
     /// Reads and acquisitions fail while a process starts.
     Start,
@@ -110,16 +115,19 @@ pub enum Weather {
     Clock,
     /// Clients go away, or give a short deadline.
     Client,
+    /// Memory, the disk, a space or a source have as much as they may have.
+    Full,
 }
 
 impl Weather {
     /// Each kind with its name on the command line.
-    pub const NAMES: [(Self, &'static str); 5] = [
+    pub const NAMES: [(Self, &'static str); 6] = [
         (Self::Crash, "crash"),
         (Self::Commit, "commit"),
         (Self::Start, "start"),
         (Self::Clock, "clock"),
         (Self::Client, "client"),
+        (Self::Full, "full"),
     ];
 }
 
@@ -213,6 +221,12 @@ pub struct Habits {
     pub rest_every: u64,
     /// Chance that a read or an acquisition fails while a process starts, in a million.
     pub start_faults: u32,
+    /// May a wall clock be turned away from node time?
+    pub strays: bool,
+    /// A shard's share of a space's entities, in the lives that have a bound.
+    pub entities_max: i64,
+    /// A shard's share of a source's receipts, in the lives that have a bound.
+    pub part_max: i64,
 }
 
 impl Habits {
@@ -246,6 +260,9 @@ impl Habits {
             snapshot_interval_ms: random.pick(&[0, 20, 1_000]),
             rest_every: random.pick(&[400, 1_500, 4_000]),
             start_faults: random.pick(&[0, 0, 20_000]),
+            strays: random.chance(500),
+            entities_max: random.pick(&[Bounds::NONE, Bounds::NONE, Bounds::NONE, 10, 40]),
+            part_max: random.pick(&[Bounds::NONE, Bounds::NONE, 2, 10]),
         }
     }
 
@@ -262,12 +279,16 @@ impl Habits {
             self.start_faults = 0;
         }
         if !faults.has(Weather::Clock) {
-            (self.jumps, self.years) = (false, false);
+            (self.jumps, self.years, self.strays) = (false, false, false);
             self.skew_max_ms = 0;
         }
         if !faults.has(Weather::Client) {
             self.turn_off(Step::Leave);
             self.short_deadline = 0;
+        }
+        if !faults.has(Weather::Full) {
+            self.turn_off(Step::Room);
+            (self.entities_max, self.part_max) = (Bounds::NONE, Bounds::NONE);
         }
         self
     }

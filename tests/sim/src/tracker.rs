@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
+use interlock_actors::message::Monotonic;
 use interlock_domain::key::{EntityKey, KeyList};
 
 use crate::machine::{Ticket, Violation, violated};
@@ -17,6 +18,7 @@ use crate::sink::Client;
 #[derive(Debug)]
 struct Request<R> {
     client: Arc<Client<R>>,
+    deadline: Monotonic,
     tickets: Vec<Ticket>,
     answered: Vec<bool>,
 }
@@ -64,13 +66,19 @@ impl<R> Tracker<R> {
         self.requests.get(&request).map(|asked| &asked.client)
     }
 
-    /// A request sets out with these commands and their keys.
-    pub fn asked(&mut self, client: Arc<Client<R>>, commands: Vec<(Ticket, KeyList)>) {
+    /// A request sets out with these commands and their keys, and is of use until its deadline.
+    pub fn asked(
+        &mut self,
+        client: Arc<Client<R>>,
+        deadline: Monotonic,
+        commands: Vec<(Ticket, KeyList)>,
+    ) {
         self.open += commands.len();
         let request = Request {
             answered: vec![false; commands.len()],
             tickets: commands.iter().map(|(ticket, _)| *ticket).collect(),
             client,
+            deadline,
         };
         self.requests.insert(request.client.request, request);
         for (ticket, keys) in commands {
@@ -119,11 +127,11 @@ impl<R> Tracker<R> {
         Ok(&command.keys)
     }
 
-    /// An answer came; says to which command.
+    /// An answer came; says to which command, and its deadline.
     ///
     /// # Errors
     /// When nobody asked, or there was an answer already.
-    pub fn answered(&mut self, request: u64, index: u32) -> Result<Ticket, Violation> {
+    pub fn answered(&mut self, request: u64, index: u32) -> Result<(Ticket, Monotonic), Violation> {
         let Some(asked) = self.requests.get_mut(&request) else {
             return violated("answers", format!("request {request} is not under way"));
         };
@@ -135,11 +143,11 @@ impl<R> Tracker<R> {
             None => return violated("answers", format!("{request} has no command {index}")),
         }
         self.open -= 1;
-        let ticket = asked.tickets[index as usize];
+        let known = (asked.tickets[index as usize], asked.deadline);
         if asked.answered.iter().all(|&answered| answered) {
             self.requests.remove(&request);
         }
-        Ok(ticket)
+        Ok(known)
     }
 
     /// One of the clients goes away.

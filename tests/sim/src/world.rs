@@ -16,6 +16,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use interlock_actors::bus::{NoticeReader, Notices};
+use interlock_actors::clock::SKEW_MS_MAX;
 use interlock_actors::message::{ShardMessage, Waiter};
 use interlock_domain::key::SpaceId;
 use interlock_domain::machine::Versioned;
@@ -65,6 +66,10 @@ enum Ending {
     Disk(Fault),
     /// It lasts, and the process dies before anybody is told.
     Silent,
+    /// It lasts, and the process dies between the notices and the answers of one of its frames.
+    Between,
+    /// The next truncation fails.
+    Truncation,
 }
 
 /// See the module.
@@ -184,7 +189,7 @@ impl<M: SimMachine> World<M> {
         let tap = Arc::new(Tap::new(Arc::new(disk.clone()), answers.clone()));
         let notices = Notices::new(NOTICES);
         let noticed = notices.subscribe();
-        let clocks = Clocks::new(usize::from(SHARDS_MAX), &habits);
+        let clocks = Clocks::new(usize::from(SHARDS_MAX), &habits, &mut schedule);
         let node = life::start(
             &life::Start {
                 tap: &tap,
@@ -264,10 +269,16 @@ impl<M: SimMachine> World<M> {
                 let reach = if whole { Reach::All } else { Reach::Away };
                 audit(&self.node, &self.replay, reach)?;
             }
-            Step::Commit => self.commit()?,
+            Step::Commit => {
+                self.look();
+                self.commit()?;
+            }
             Step::Keep => self.keep(),
             Step::Truncate => self.truncate()?,
-            Step::Clock => self.turn_clocks(),
+            Step::Clock => {
+                self.turn_clocks();
+                self.look();
+            }
             Step::Sweep => {
                 let shard = self.schedule.index(self.node.shards.len());
                 self.node.send(From::Keeper, shard, ShardMessage::Sweep);
@@ -286,9 +297,12 @@ impl<M: SimMachine> World<M> {
                     Ending::Disk(Fault::Lost),
                     Ending::Disk(Fault::Torn),
                     Ending::Silent,
+                    Ending::Between,
+                    Ending::Truncation,
                 ];
                 self.ending = Some(self.schedule.pick(&endings));
             }
+            Step::Room => self.turn_room(),
             Step::Rest => self.rest()?,
         }
         let early = self.answers.take();
@@ -315,6 +329,24 @@ impl<M: SimMachine> World<M> {
             Some(end) => self.clocks.wait_until(end, &mut self.schedule),
             None => self.clocks.turn(&mut self.schedule),
         }
+    }
+
+    /// The committer's thread looks at the wall clock.
+    fn look(&mut self) {
+        let decided = self.node.shards.iter().map(|shard| shard.now()).max();
+        let node = decided.unwrap_or(Timestamp(0)).max(self.node.floor);
+        let suspect = self.clocks.skew_ms(node).abs() > SKEW_MS_MAX;
+        let flag = &self.node.pressure.clock_suspect;
+        flag.store(suspect, Ordering::Relaxed);
+    }
+
+    /// Memory or the disk reach their bound, or both are below it for a while.
+    fn turn_room(&mut self) {
+        let (full, low) =
+            self.schedule
+                .pick(&[(false, false), (false, false), (true, false), (false, true)]);
+        self.node.pressure.full.store(full, Ordering::Relaxed);
+        self.node.pressure.disk_low.store(low, Ordering::Relaxed);
     }
 
     fn sweep_all(&mut self, shard: usize) {

@@ -60,16 +60,36 @@ fn a_run_has_no_other_faults_than_it_is_given() {
     assert_eq!(counts("none"), [false; 4]);
     assert_eq!(counts("client"), [false, false, false, true]);
     assert_eq!(counts("crash"), [true, false, false, false]);
+    assert_eq!(counts("full"), [false; 4]);
     assert_eq!(counts("commit"), [true, true, false, false]);
     assert_eq!(counts("crash,start"), [true, false, true, false]);
     assert!("thunder".parse::<Faults>().is_err());
+}
+
+/// Nothing is turned away, waits or is late where nothing goes wrong.
+#[test]
+fn a_calm_run_turns_nothing_away() {
+    for seed in 1..=4 {
+        let calm = Options {
+            faults: "none".parse().expect("a list of faults"),
+            ..options(seed, 2_000, 2)
+        };
+        let report = runs::<Contact>(calm);
+        let mut seen = report.seen.keys();
+        let pressed = |case: &&&str| {
+            ["full:", "suspect:", "late:"]
+                .iter()
+                .any(|of| case.starts_with(of))
+        };
+        assert_eq!(seen.find(pressed), None, "seed {seed}");
+    }
 }
 
 #[test]
 fn counters_see_every_kind_of_event() {
     quiet_deliberate_panics();
     let mut sum = Report::default();
-    for seed in 1..=12 {
+    for seed in 1..=16 {
         let shards = u16::try_from(seed % 5 + 1).expect("1 to 5");
         sum.add(&runs::<Counters>(options(seed, 4_000, shards)));
     }

@@ -9,6 +9,7 @@ use interlock_domain::contact::reply::AdviceReply;
 use interlock_domain::key::{EntityKey, KeyHash, Kind};
 use interlock_domain::time::Timestamp;
 
+use super::budget::forgettings;
 use super::judge::Moment;
 use super::model::{Asked, ContactModel};
 use super::rules::Rules;
@@ -33,13 +34,20 @@ impl ContactModel {
                     run: None,
                     erased: None,
                     made: None,
+                    full: false,
+                    suspect: false,
+                    forgotten: Timestamp(0),
                 };
                 let mut times = self.turns(&moment, key);
                 times.retain(|time| from < *time && *time <= self.latest);
                 times.push(from);
                 times.into_iter().any(|now| {
                     moment.now = now;
-                    advises(&moment, body.target, reply)
+                    let mut far = forgettings(&moment, Some(key)).into_iter();
+                    far.any(|forgotten| {
+                        moment.forgotten = forgotten;
+                        advises(&moment, body.target, reply)
+                    })
                 })
             })
         })

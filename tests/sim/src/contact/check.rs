@@ -11,7 +11,7 @@ use interlock_domain::key::{EntityKey, KeyHash, Kind};
 use interlock_domain::time::Timestamp;
 
 use super::books::{Attempt, Entry, State};
-use super::budget::{Left, left};
+use super::budget::{Left, left, remembered};
 use super::change::Change;
 use super::judge::Moment;
 use super::limits::CHECK_VALID_S;
@@ -29,6 +29,10 @@ pub(super) struct Decided {
     /// Ends of the windows that defer it; any of them may be named.
     pub(super) windows: Vec<Timestamp>,
     pub(super) changes: Vec<Change>,
+    /// It was decided over what is known, and may be relied on.
+    pub(super) relied_on: bool,
+    /// There is no room, and who asked is told so by an error.
+    pub(super) capacity: bool,
 }
 
 /// Where an effect stands for somebody who would reserve it.
@@ -66,16 +70,25 @@ fn decide_under(
         effect: None,
         windows: Vec::new(),
         changes: Vec::new(),
+        relied_on: true,
+        capacity: false,
     };
     let reserved = effect(moment, check, source, &mut decided);
+    let fails_closed = moment.rules.fails_closed(check.purpose);
     if check.direction == Direction::Inbound {
         inbound(moment, check, governs, &mut decided);
+        if decided.verdict == Verdict::Allow && moment.full && reserved.is_some() {
+            return blind(decided, Verdict::Allow, true);
+        }
         if decided.verdict == Verdict::Allow {
             decided.changes.extend(reserved);
         } else if reserved.is_some() {
             decided.effect = None;
         }
         return decided;
+    }
+    if moment.suspect && fails_closed {
+        return blind(decided, Verdict::Defer, reserved.is_some());
     }
     let stopped = if decided.reasons.is_empty() {
         stop(moment, check, governs, &mut decided)
@@ -88,6 +101,10 @@ fn decide_under(
             decided.effect = None;
         }
         return decided;
+    }
+    if moment.full && (reserved.is_some() || check.customer.is_some()) {
+        decided.capacity = !fails_closed;
+        return blind(decided, Verdict::Defer, reserved.is_some());
     }
     decided.changes.extend(reserved);
     if let Some(customer) = check.customer {
@@ -103,6 +120,18 @@ fn decide_under(
     }
     if needs_template(moment, check) {
         decided.reasons.push(Reason::TemplateRequired);
+    }
+    decided
+}
+
+/// There is no room for what an allowed check reserves, or the clock cannot be trusted: nothing is
+/// reserved, and a key that was free is not shown.
+fn blind(mut decided: Decided, verdict: Verdict, was_free: bool) -> Decided {
+    decided.verdict = verdict;
+    decided.reasons = vec![Reason::Unavailable];
+    decided.relied_on = false;
+    if was_free {
+        decided.effect = None;
     }
     decided
 }
@@ -246,7 +275,7 @@ fn entries<'a>(moment: &Moment<'a>, customer: KeyHash) -> impl Iterator<Item = &
 fn asked_share(moment: &Moment<'_>, check: &Check, before: u64) -> Option<Left> {
     let key = moment.key(Kind::Customer, check.customer?);
     let budget = moment.rules.purpose(check.purpose)?.budget.as_ref()?;
-    let contacts = moment.books.contacts(key, before);
+    let contacts = remembered(moment, key, before);
     let intent = Some(check.intent);
     Some(left(budget, check.purpose, intent, contacts, moment.now))
 }
@@ -303,8 +332,10 @@ pub(super) fn compare(
     is("locks", &shown, &locks::locks(moment, check.object))?;
     is("effect", &reply.effect, &decided.effect)?;
     is("decided_at", &reply.decided_at, &moment.now)?;
-    is("valid_for_s", &reply.valid_for_s, &CHECK_VALID_S)?;
-    is("sign", &reply.sign, &(allowed && outbound && token))?;
+    let valid_s = if decided.relied_on { CHECK_VALID_S } else { 0 };
+    is("valid_for_s", &reply.valid_for_s, &valid_s)?;
+    let sign = allowed && outbound && token && !moment.suspect;
+    is("sign", &reply.sign, &sign)?;
     is("signer", &reply.signer, &check.signer)?;
     let window = reply.contact_window_until;
     let window_fits = match window {
@@ -387,7 +418,7 @@ pub(super) fn budgets_of(
             continue;
         };
         let id = PurposeId::of(purpose.name);
-        let contacts = moment.books.contacts(key, before);
+        let contacts = remembered(moment, key, before);
         let left = left(budget, id, intent(id), contacts, moment.now);
         let shown = left.remaining == 0 || left.paced;
         views.push(BudgetView {

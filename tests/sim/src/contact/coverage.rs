@@ -5,14 +5,17 @@
 //! so long that it gets another id, a fact whose end frees some keys and keeps others, more open
 //! promises than a customer may have, a draw in the very millisecond of an erasure, and a lift of
 //! what people added. In `coverage/`: offers, promises, people and others (`dealings`), handoffs
-//! (`handoffs`), facts and mapped events (`facts`).
+//! (`handoffs`), facts and mapped events (`facts`), and what goes on where nothing new is reserved
+//! (`pressed`).
 
 mod dealings;
 mod facts;
 mod handoffs;
+mod pressed;
 
 pub(super) use dealings::shown;
 pub(super) use handoffs::read;
+pub(super) use pressed::read as read_under;
 
 use interlock_domain::contact::admission::AdmissionState;
 use interlock_domain::contact::claim::ClaimVia;
@@ -26,7 +29,7 @@ use interlock_domain::key::EntityKey;
 use interlock_domain::time::Timestamp;
 
 /// The cases that a few short runs must see together.
-pub const CASES: [&str; 121] = [
+pub const CASES: [&str; 153] = [
     "check: allowed, no owner",
     "check: allowed to the owner",
     "check: allowed by the owner's intents",
@@ -148,6 +151,38 @@ pub const CASES: [&str; 121] = [
     "reports: a page",
     "reports: the last page",
     "message: noted",
+    "full: a source",
+    "full: a check that fails open",
+    "full: an effect",
+    "full: a claim",
+    "full: an observation",
+    "full: a lock",
+    "full: an admission",
+    "full: a contact",
+    "full: an offer",
+    "full: a word about an offer",
+    "full: a promise",
+    "full: a handoff",
+    "full: a shadow run",
+    "full: inbound goes on",
+    "full: a check waits",
+    "full: an opt-out goes on",
+    "full: a settlement goes on",
+    "full: a release goes on",
+    "full: a lift goes on",
+    "full: a renewal goes on",
+    "full: a read goes on",
+    "full: a settled admission goes on",
+    "suspect: an admission",
+    "suspect: a paid effect",
+    "suspect: a check waits",
+    "suspect: a check goes on",
+    "suspect: a claim goes on",
+    "late: a check",
+    "hours: over a change to summer time",
+    "hours: over a change from summer time",
+    "rules: changed under way",
+    "rules: look further back",
 ];
 
 /// The case of an answer that a record explains.

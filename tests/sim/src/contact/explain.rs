@@ -3,32 +3,39 @@
 
 use std::ops::RangeInclusive;
 
-use interlock_domain::contact::command::{
-    Body, ClaimPlace, Command, DeclareContactMade, Direction, NoteMessage, ObserveMessage, Route,
-};
+use interlock_domain::contact::command::{Body, ClaimPlace, Command, DeclareContactMade};
 use interlock_domain::contact::directory::row_key;
 use interlock_domain::contact::event::Event;
 use interlock_domain::contact::key;
-use interlock_domain::contact::note::{Mark, MessageNoted, Noted};
-use interlock_domain::contact::reason::{Reason, Verdict};
-use interlock_domain::contact::receipt::Receipt;
-use interlock_domain::contact::reply::{CheckReply, DeclareReply, Reply};
+use interlock_domain::contact::note::Noted;
+use interlock_domain::contact::reply::{DeclareReply, Reply};
 use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, Kind};
 use interlock_domain::time::Timestamp;
 
 use super::books::{Kept, State};
-use super::change::{Change, fits};
+use super::budget::forgettings;
+use super::change::Change;
 use super::holds::{Hold, Register};
-use super::judge::{Cited, Due, Moment, Outcome, counted, due};
-use super::limits::{CHECK_OUTCOME_S, OUTCOME_S};
+use super::judge::{Cited, Due, Moment, Outcome, counted};
 use super::model::{Asked, ContactModel, Line};
+use super::pressed::{Pressed, pressed};
+use super::recorded::noted_and_done;
 use super::{check, coverage};
+use crate::machine::Given;
 
 impl ContactModel {
     /// Finds the record that an answer comes from.
-    pub(super) fn explain(&mut self, asked: &Asked, reply: &Reply) -> Result<(), String> {
+    pub(super) fn explain(
+        &mut self,
+        asked: &Asked,
+        reply: &Reply,
+        given: &Given<'_>,
+    ) -> Result<(), String> {
         let command = &asked.command;
+        if let Some(done) = self.undecided(asked, reply, given) {
+            return done;
+        }
         if let Some(done) = self.without_record(asked, reply) {
             return done;
         }
@@ -55,16 +62,7 @@ impl ContactModel {
                 }
                 match self.judge(number, command, reply) {
                     Ok(()) => {
-                        if let Some(line) = self.lines.get_mut(&number) {
-                            line.claimed = true;
-                            let (body, route) = (&command.body, command.route);
-                            let note = line.note.as_ref();
-                            let case = coverage::case(body, route, reply, note, &line.events);
-                            self.saw(case);
-                            coverage::shown(reply)
-                                .into_iter()
-                                .for_each(|case| self.saw(case));
-                        }
+                        self.saw_all(number, asked, reply);
                         return Ok(());
                     }
                     Err(error) => why = format!("record {number}: {error}"),
@@ -167,10 +165,6 @@ impl ContactModel {
             Reply::RunEnded => self.was_over(command, asked.since).then_some(Ok(())),
             Reply::Feed(last) => Some(self.is_far(asked, *last)),
             Reply::Moved => Some(self.has_moved(asked)),
-            Reply::Capacity => Some(Err("memory is not full".to_owned())),
-            Reply::Check(check) if check.reasons.contains(&Reason::Unavailable) => {
-                Some(late(command, check))
-            }
             _ => None,
         }
     }
@@ -227,7 +221,7 @@ impl ContactModel {
         fine.then_some(()).ok_or_else(|| "it is there".to_owned())
     }
 
-    fn kept(&self, command: &Command) -> &[Kept] {
+    pub(super) fn kept(&self, command: &Command) -> &[Kept] {
         command.receipt.map_or(&[], |receipt| {
             self.books.receipts(EntityKey {
                 kind: Kind::Receipt,
@@ -240,7 +234,28 @@ impl ContactModel {
     /// Does the command come to this answer, this note and these changes at this record?
     fn judge(&self, number: u64, command: &Command, reply: &Reply) -> Result<(), String> {
         let line = &self.lines[&number];
-        let moment = Moment {
+        if self.keeps_one_too_many(number, command) {
+            return Err("the source has as many keys as it may have".to_owned());
+        }
+        let mut why = "due is nothing".to_owned();
+        for &full in line.conditions.is_full(line.space).ways() {
+            match self.judge_if(number, (command, reply), full) {
+                Ok(()) => return Ok(()),
+                Err(error) => why = error,
+            }
+        }
+        Err(why)
+    }
+
+    /// The same, where there was room or not.
+    fn judge_if(
+        &self,
+        number: u64,
+        (command, reply): (&Command, &Reply),
+        full: bool,
+    ) -> Result<(), String> {
+        let line = &self.lines[&number];
+        let mut moment = Moment {
             books: &self.books,
             rules: &self.rules[&(line.space, line.policy)],
             space: line.space,
@@ -250,16 +265,45 @@ impl ContactModel {
             run: line.run(),
             erased: line.erased(),
             made: line.made(),
+            full,
+            suspect: line.conditions.suspect,
+            forgotten: Timestamp(0),
         };
-        let mut why = "due is nothing".to_owned();
-        for (changes, noted) in comes_to(&moment, line, command, reply)? {
-            match noted_and_done(&moment, line, (command, reply), changes, noted) {
+        let mut why = String::new();
+        for forgotten in forgettings(&moment, customer_of(command)) {
+            moment.forgotten = forgotten;
+            match judge_at(&moment, line, command, reply) {
                 Ok(()) => return Ok(()),
                 Err(error) => why = error,
             }
         }
         Err(why)
     }
+}
+
+/// Whose contacts a command is about.
+pub(super) fn customer_of(command: &Command) -> Option<EntityKey> {
+    match &command.body {
+        Body::Check(check) => Some(key(command.space, Kind::Customer, check.customer?)),
+        _ => None,
+    }
+}
+
+/// Does the command come to this at a moment?
+fn judge_at(
+    moment: &Moment<'_>,
+    line: &Line,
+    command: &Command,
+    reply: &Reply,
+) -> Result<(), String> {
+    let mut why = "due is nothing".to_owned();
+    for (changes, noted) in comes_to(moment, line, command, reply)? {
+        match noted_and_done(moment, line, (command, reply), changes, noted) {
+            Ok(()) => return Ok(()),
+            Err(error) => why = error,
+        }
+    }
+    Err(why)
 }
 
 /// What a record's command may come to, as far as it gives this answer: changes and notes.
@@ -271,7 +315,11 @@ fn comes_to(
     command: &Command,
     reply: &Reply,
 ) -> Result<Come, String> {
-    match (due(moment, command), reply, &command.body) {
+    let Pressed { due, without } = pressed(moment, command);
+    if !without.is_empty() && matches!(&due, Due::OneOf(left) if left.is_empty()) {
+        return Err(format!("due is {without:?}, and no record"));
+    }
+    match (due, reply, &command.body) {
         (Due::Check(all), Reply::Check(reply), Body::Check(body)) => {
             if line.decision_id() != Some(reply.decision_id) {
                 return Err("another decision's record".to_owned());
@@ -337,150 +385,6 @@ fn contact(
         return Err(format!("it cites {cited:?}, counts {new:?}"));
     }
     Ok(changes)
-}
-
-/// Does the record note this and change this?
-fn noted_and_done(
-    moment: &Moment<'_>,
-    line: &Line,
-    (command, reply): (&Command, &Reply),
-    mut changes: Vec<Change>,
-    noted: Option<Noted>,
-) -> Result<(), String> {
-    let notes = line.note.as_ref().map(|note| note.decision);
-    // What is taken and changes nothing may be noted either way.
-    let idle = |noted| noted == Some(Noted::NothingToChange) || noted == Some(Noted::Accepted);
-    if notes != noted && !(changes.is_empty() && idle(notes) && idle(noted)) {
-        return Err(format!("it notes {notes:?}, not {noted:?}"));
-    }
-    let (receipts, others): (Vec<_>, Vec<_>) = line
-        .events
-        .iter()
-        .partition(|(_, event)| matches!(event, Event::ReceiptKept(_)));
-    if let Body::NoteMessage(message) = &command.body
-        && !is_noted_as_sent(message, line)
-    {
-        return Err("its note is of another message".to_owned());
-    }
-    if let Body::ObserveMessage(message) = &command.body {
-        if !is_noted(message, line) {
-            return Err("its note is of another message".to_owned());
-        }
-        // A message older than anything asks for need not be remembered.
-        if others.is_empty() {
-            changes.clear();
-        }
-    }
-    changed(moment, &changes, &others)?;
-    receipted(command, reply, &receipts, line.time)
-}
-
-/// Is the record's note of this customer's message? Each has one, also when nothing changes by it.
-fn is_noted(message: &ObserveMessage, line: &Line) -> bool {
-    let Some(note) = &line.note else {
-        return false;
-    };
-    let Some(Mark::Message(noted)) = &note.mark else {
-        return false;
-    };
-    let occurred_at = message.occurred_at.min(line.time);
-    note.channel == Some(message.channel)
-        && (noted.customer, noted.occurred_at) == (message.customer, occurred_at)
-}
-
-/// Is the record's note of this message, in all its parts?
-fn is_noted_as_sent(message: &NoteMessage, line: &Line) -> bool {
-    let Some(note) = &line.note else {
-        return false;
-    };
-    let due = MessageNoted {
-        customer: message.customer,
-        occurred_at: message.occurred_at.min(line.time),
-        agent: Some(message.agent),
-        name: message.name.clone(),
-        intent: message.intent,
-        jti: message.jti,
-        template: message.template,
-    };
-    note.mark == Some(Mark::Message(Box::new(due)))
-        && (note.channel, note.purpose) == (message.channel, message.purpose)
-        && note.direction == Some(Direction::Outbound)
-}
-
-/// Are these changes the record's, all and no other?
-fn changed(
-    moment: &Moment<'_>,
-    changes: &[Change],
-    others: &[&(EntityKey, Event)],
-) -> Result<(), String> {
-    let is_sure = |change: &&Change| !matches!(change, Change::Perhaps(_));
-    let sure = changes.iter().filter(is_sure).count();
-    let made = |change: &Change| others.iter().any(|event| fits(moment, change, event));
-    let due =
-        |event: &&(EntityKey, Event)| changes.iter().any(|change| fits(moment, change, event));
-    let fit = (sure..=changes.len()).contains(&others.len())
-        && changes.iter().filter(is_sure).all(made)
-        && others.iter().all(due);
-    if fit {
-        Ok(())
-    } else {
-        Err(format!("changes {changes:?}, in the record {others:?}"))
-    }
-}
-
-/// Is the outcome kept, where it must be, for as long as it must be?
-fn receipted(
-    command: &Command,
-    reply: &Reply,
-    receipts: &[&(EntityKey, Event)],
-    now: Timestamp,
-) -> Result<(), String> {
-    let stored = command.receipt.is_some() && !matches!(reply, Reply::NotFound);
-    let kept_s = if matches!(command.body, Body::Check(_)) {
-        CHECK_OUTCOME_S
-    } else {
-        OUTCOME_S
-    };
-    match (receipts, command.receipt) {
-        ([(key, Event::ReceiptKept(kept))], Some(receipt)) if stored => {
-            if command.route == Route::Declare {
-                small(kept)?;
-            }
-            let fine = key.hash == receipt.hash
-                && kept.fingerprint == receipt.fingerprint
-                && kept.until == now.plus_s(kept_s);
-            fine.then_some(()).ok_or_else(|| format!("keeps {kept:?}"))
-        }
-        ([], _) if !stored => Ok(()),
-        _ => Err(format!("keeps {receipts:?}")),
-    }
-}
-
-/// A check that was not decided in time: in doubt nobody is contacted, and nobody is refused an
-/// answer.
-fn late(command: &Command, reply: &CheckReply) -> Result<(), String> {
-    let Body::Check(check) = &command.body else {
-        return Err("not a check".to_owned());
-    };
-    let verdict = match check.direction {
-        Direction::Inbound => Verdict::Allow,
-        Direction::Outbound => Verdict::Defer,
-    };
-    let fine = reply.verdict == verdict && reply.valid_for_s == 0 && !reply.sign;
-    fine.then_some(())
-        .ok_or_else(|| "late in another way".to_owned())
-}
-
-/// The most bytes a declaration's outcome takes where it is kept.
-const DECLARED_BYTES_MAX: usize = 64;
-
-/// Receipts are many: is a declaration's small?
-fn small(kept: &Receipt) -> Result<(), String> {
-    let bytes = postcard::to_allocvec(kept).map_err(|error| error.to_string())?;
-    if bytes.len() <= DECLARED_BYTES_MAX {
-        return Ok(());
-    }
-    Err(format!("{} bytes of a receipt", bytes.len()))
 }
 
 /// Must a target know an id?

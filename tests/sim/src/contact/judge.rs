@@ -39,6 +39,12 @@ pub(super) struct Moment<'a> {
     pub(super) erased: Option<Erased>,
     /// The handoff the record makes, where it makes one.
     pub(super) made: Option<&'a Handoff>,
+    /// Nothing new is reserved: memory, disk or the space are at their bound.
+    pub(super) full: bool,
+    /// The clock cannot be trusted.
+    pub(super) suspect: bool,
+    /// Contacts that had to be remembered no longer than until then are forgotten.
+    pub(super) forgotten: Timestamp,
 }
 
 /// What a declared contact finds of the decision it cites.

@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use interlock_domain::contact::Contact;
 use interlock_domain::contact::claim::{Claim, ClaimVia};
 use interlock_domain::contact::entity::ContactEntity;
-use interlock_domain::contact::event::Event;
+use interlock_domain::contact::event::{ContactCounted, Event};
 use interlock_domain::contact::name::{IntentId, OperationId, PurposeId};
 use interlock_domain::contact::reply::EffectState;
 use interlock_domain::key::{EntityKey, Kind};
@@ -18,6 +18,7 @@ use super::check::{Standing, standing};
 use super::handoffs;
 use super::holds::{Hold, Register};
 use super::model::ContactModel;
+use super::rules::Budget;
 use crate::machine::{Memory, Violation, Written, violated};
 
 impl ContactModel {
@@ -66,12 +67,12 @@ impl ContactModel {
                 if let Some(entry) = self.books.entries(key, number).find(stops) {
                     return violated("C5", format!("{counted:?} in spite of {entry:?}"));
                 }
-                let rules = &self.rules[&(record.space, record.policy)];
-                let rules = rules.purpose(counted.purpose);
-                let Some(budget) = rules.and_then(|purpose| purpose.budget.as_ref()) else {
+                let Some(budget) = self.is_kept(record, counted)? else {
                     return Ok(());
                 };
+                // A limit binds what had to be remembered, whatever the rules were.
                 let contacts = self.books.contacts(key, number);
+                let contacts = contacts.filter(|one| now < one.kept_until);
                 let share = Some(IntentId(counted.share));
                 let left = left(budget, counted.purpose, share, contacts, now);
                 if left.remaining == 0 || left.paced {
@@ -87,8 +88,25 @@ impl ContactModel {
                 }
                 Some(_) | None => Ok(()),
             },
+            Event::ContactCounted(counted) => self.is_kept(record, counted).map(|_| ()),
             _ => self.holds_alone(record, key, event),
         }
+    }
+
+    /// A contact is remembered for the window of its time; answers the budget it counts in.
+    fn is_kept(
+        &self,
+        record: &Written<Contact>,
+        counted: &ContactCounted,
+    ) -> Result<Option<&Budget>, Violation> {
+        let rules = &self.rules[&(record.space, record.policy)];
+        let purpose = rules.purpose(counted.purpose);
+        let budget = purpose.and_then(|purpose| purpose.budget.as_ref());
+        let kept_ms = i64::from(counted.keep_hours) * 3_600_000;
+        if budget.is_none_or(|budget| budget.reach_ms() <= kept_ms) {
+            return Ok(budget);
+        }
+        violated("C1", format!("{counted:?} is forgotten within {budget:?}"))
     }
 
     /// Numbers of a space's list are in the order of its changes and leave none out.

@@ -1,5 +1,7 @@
 //! A record as the model keeps it, and what it gives a name to.
 
+use std::sync::Arc;
+
 use interlock_domain::contact::command::Command;
 use interlock_domain::contact::erasure::Erased;
 use interlock_domain::contact::event::Event;
@@ -8,6 +10,8 @@ use interlock_domain::contact::note::Note;
 use interlock_domain::ids::Id;
 use interlock_domain::key::{EntityKey, SpaceId};
 use interlock_domain::time::Timestamp;
+
+use crate::conditions::Conditions;
 
 /// A record with a note.
 #[derive(Debug)]
@@ -18,6 +22,7 @@ pub(super) struct Line {
     /// `None` for a message that was seen.
     pub(super) note: Option<Note>,
     pub(super) events: Vec<(EntityKey, Event)>,
+    pub(super) conditions: Arc<Conditions>,
     /// An answer was explained by it.
     pub(super) claimed: bool,
 }

@@ -5,6 +5,7 @@
 //! to exactly this answer, this note and these changes, or an outcome kept under its key.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use interlock_actors::message::Answer;
 use interlock_domain::contact::Contact;
@@ -27,7 +28,7 @@ use super::coverage;
 use super::ends::Ends;
 pub(super) use super::line::Line;
 use super::rules::Rules;
-use crate::machine::{Ask, Memory, Model, Ticket, Violation, Written, violated};
+use crate::machine::{Ask, Given, Memory, Model, Ticket, Violation, Written, violated};
 use crate::random::Random;
 
 /// A command under way.
@@ -37,6 +38,8 @@ pub(super) struct Asked {
     /// Records in the log when it was asked.
     pub(super) since: u64,
     pub(super) answered: bool,
+    /// The version of the rules it was asked with.
+    pub(super) policy: u32,
 }
 
 /// See the module.
@@ -99,6 +102,7 @@ impl Model<Contact> for ContactModel {
             command: command.clone(),
             since: self.records,
             answered: false,
+            policy: ask.policy.version(),
         };
         self.asked.insert(ask.ticket, asked);
         command
@@ -142,6 +146,7 @@ impl Model<Contact> for ContactModel {
             policy: record.policy,
             note: record.note.clone(),
             events,
+            conditions: Arc::clone(&record.conditions),
             claimed: false,
         };
         self.lines.insert(record.number, line);
@@ -194,14 +199,15 @@ impl Model<Contact> for ContactModel {
         &mut self,
         ticket: Ticket,
         answer: &Answer<Reply>,
-        latest: Timestamp,
+        given: &Given<'_>,
     ) -> Result<(), Violation> {
-        self.latest = latest;
+        // An answer came about at the time of its turn.
+        self.latest = given.conditions.time;
         let Some(mut asked) = self.asked.remove(&ticket) else {
             return violated("answers", format!("command {ticket} was never asked"));
         };
         let explained = match answer {
-            Answer::Decided(reply) => self.explain(&asked, reply),
+            Answer::Decided(reply) => self.explain(&asked, reply, given),
             // A check without a key is answered in place.
             Answer::NotDecided(_)
                 if asked.command.receipt.is_some()
@@ -225,6 +231,7 @@ impl Model<Contact> for ContactModel {
             let space = asked.command.space;
             self.clients.shown(space, show.hash, customer);
         }
+        self.saw(coverage::read_under(&asked.command, given.conditions));
         asked.answered = true;
         self.asked.insert(ticket, asked);
         Ok(())

@@ -386,6 +386,20 @@ pub(super) fn end(moment: &Moment<'_>, body: &EndCommitment) -> Vec<Outcome> {
     outcomes
 }
 
+/// Is the offer that a word is about known? `None` where it may be forgotten.
+pub(super) fn knows(moment: &Moment<'_>, body: &EndCommitment) -> Option<bool> {
+    let ClaimPlace::At(Target::Customer(customer)) = body.place else {
+        return Some(true);
+    };
+    let key = moment.key(Kind::Customer, customer);
+    let offers = &moment.books.offers;
+    if offers.of_id(key, &body.id, moment.record).is_none() {
+        return Some(false);
+    }
+    let known = offers.is_known(key, &body.id, moment.record, moment.now);
+    known.then_some(true)
+}
+
 /// What a word about a promise must come to.
 pub(super) fn promise(moment: &Moment<'_>, body: &TurnPromise) -> Vec<Outcome> {
     let key = moment.key(Kind::Customer, body.customer);

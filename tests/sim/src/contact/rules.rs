@@ -1,8 +1,10 @@
 //! The rules of a space as the model reads them, and the document the product reads.
 
 mod handoffs;
+mod hours;
 
 pub(super) use self::handoffs::{Handoffs, OUTCOMES};
+pub(super) use self::hours::Hours;
 
 use std::fmt::Write;
 
@@ -11,8 +13,6 @@ use interlock_domain::contact::handoff::command::HandoffCommand;
 use interlock_domain::contact::name::{ChannelId, IntentId, PurposeId, ReasonId};
 use interlock_domain::contact::policy::{Policy, Vault};
 use interlock_domain::contact::text::Text;
-use interlock_domain::contact::window::Window;
-use interlock_domain::time::Timestamp;
 
 use super::paid::{Cap, EFFECTS_DRAW_ON};
 use crate::random::Random;
@@ -43,9 +43,6 @@ const KINDS: [&str; 6] = [
     "paid_call",
     "external_action",
 ];
-/// Zones without a change of offset in the years of a run, with their offsets in minutes.
-const ZONES: [(&str, i64); 2] = [("UTC", 0), ("America/Sao_Paulo", -180)];
-
 /// How offers of a type agree.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Agree {
@@ -81,6 +78,7 @@ pub(super) struct Purpose {
     pub(super) name: &'static str,
     pub(super) token: bool,
     pub(super) exempt: bool,
+    pub(super) closed: bool,
     pub(super) budget: Option<Budget>,
 }
 
@@ -106,54 +104,11 @@ pub(super) struct Channel {
     pub(super) quiet: Option<Hours>,
 }
 
-/// Hours of a local day.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Hours {
-    from: i64,
-    to: i64,
-    zone: usize,
-}
-
 impl Rules {
-    /// Rules by chance. Windows and slices never change within a run: what a longer window or
-    /// another share would find of earlier contacts is left open.
+    /// Rules by chance: each version has limits, windows and slices of its own. A contact keeps the
+    /// share it was drawn from, and what a longer window finds of earlier ones is left open.
     pub(super) fn new(random: &mut Random) -> Self {
-        let budget = |limit, hours, slices| {
-            Some(Budget {
-                limit,
-                hours,
-                slices,
-            })
-        };
-        let slice = |intent, limit, spread_days| Slice {
-            intent,
-            limit,
-            spread_days,
-        };
-        let collection = vec![slice(INTENTS[1], 1, None), slice(INTENTS[2], 2, Some(1))];
-        let purpose = |name, token, exempt, budget| Purpose {
-            name,
-            token,
-            exempt,
-            budget,
-        };
-        let few = |random: &mut Random| random.index(3) + 1;
-        let mut purposes = vec![
-            purpose(
-                "collection",
-                true,
-                false,
-                budget(few(random) + 2, 48, collection),
-            ),
-            purpose(
-                "marketing",
-                random.chance(500),
-                false,
-                budget(few(random), 2, vec![]),
-            ),
-            purpose("retention", true, random.chance(500), budget(1, 1, vec![])),
-            purpose("service", false, random.chance(500), None),
-        ];
+        let mut purposes = purposes(random);
         let mut channels = channels(random);
         // Some versions have dropped a name that commands under way still carry.
         if random.chance(200) {
@@ -209,6 +164,11 @@ impl Rules {
     pub(super) fn purpose(&self, id: PurposeId) -> Option<&Purpose> {
         let mut purposes = self.purposes.iter();
         purposes.find(|purpose| PurposeId::of(purpose.name) == id)
+    }
+
+    /// Does a purpose wait where it cannot be decided?
+    pub(super) fn fails_closed(&self, id: PurposeId) -> bool {
+        self.purpose(id).is_none_or(|purpose| purpose.closed)
     }
 
     pub(super) fn channel(&self, id: ChannelId) -> Option<&Channel> {
@@ -273,8 +233,11 @@ impl Rules {
         let purposes = list(&self.purposes, |purpose| {
             let budget = purpose.budget.as_ref().map_or(String::new(), budget);
             format!(
-                r#""{}":{{"fails":"closed","token":{},"quiet_exempt":{}{budget}}}"#,
-                purpose.name, purpose.token, purpose.exempt
+                r#""{}":{{"fails":"{}","token":{},"quiet_exempt":{}{budget}}}"#,
+                purpose.name,
+                if purpose.closed { "closed" } else { "open" },
+                purpose.token,
+                purpose.exempt
             )
         });
         let channels = list(&self.channels, |channel| {
@@ -284,7 +247,7 @@ impl Rules {
             }
             if let Some(quiet) = &channel.quiet {
                 let [from, to] = quiet.times();
-                let tz = ZONES[quiet.zone].0;
+                let tz = quiet.zone();
                 let hours = format!(r#"{{"from":"{from}","to":"{to}","tz":"{tz}"}}"#);
                 write!(members, r#","quiet_hours":{hours}"#).expect("text grows");
             }
@@ -348,7 +311,21 @@ fn list<T>(all: &[T], each: impl Fn(&T) -> String) -> String {
     all.iter().map(each).collect::<Vec<_>>().join(",")
 }
 
+impl Slice {
+    /// The time from one unit to the next, where they are spread.
+    pub(super) fn pause_ms(&self) -> Option<i64> {
+        let limit = i64::try_from(self.limit).unwrap_or(1);
+        self.spread_days.map(|days| days * 86_400_000 / limit)
+    }
+}
+
 impl Budget {
+    /// For how long a contact bears on it.
+    pub(super) fn reach_ms(&self) -> i64 {
+        let pauses = self.slices.iter().filter_map(Slice::pause_ms);
+        pauses.max().unwrap_or(0).max(self.hours * 3_600_000)
+    }
+
     /// The slice of an intent; without one it draws on what the slices leave.
     pub(super) fn slice(&self, intent: IntentId) -> Option<&Slice> {
         let mut slices = self.slices.iter();
@@ -364,57 +341,67 @@ pub(super) fn reason_days(id: ReasonId) -> Option<u32> {
         .and_then(|(_, days)| *days)
 }
 
-impl Hours {
-    pub(super) fn new(random: &mut Random) -> Self {
-        let minute = |random: &mut Random| i64::try_from(random.below(1_440)).unwrap_or(0);
-        let from = minute(random);
-        let to = (from + 1 + minute(random) % 1_439) % 1_440;
-        Self {
-            from,
-            to,
-            zone: random.index(ZONES.len()),
-        }
+/// The purposes, before any is dropped.
+fn purposes(random: &mut Random) -> Vec<Purpose> {
+    let budget = |limit, hours, slices| {
+        Some(Budget {
+            limit,
+            hours,
+            slices,
+        })
+    };
+    let slice = |intent, limit, spread_days| Slice {
+        intent,
+        limit,
+        spread_days,
+    };
+    let purpose = |name, token, exempt, budget| Purpose {
+        name,
+        token,
+        exempt,
+        closed: true,
+        budget,
+    };
+    let few = |random: &mut Random| random.index(3) + 1;
+    let paced = |random: &mut Random| random.pick(&[None, Some(1), Some(2)]);
+    let mut collection = vec![
+        slice(INTENTS[1], random.index(2) + 1, None),
+        slice(INTENTS[2], random.pick(&[2, 2, 1]), paced(random)),
+    ];
+    // Mostly as it was, so that a budget is used up between two changes.
+    if random.chance(200) {
+        collection.remove(random.index(2));
     }
-
-    /// The product's form.
-    pub(super) fn window(&self) -> Window {
-        let [from, to] = self.times();
-        Window::new(&from, &to, ZONES[self.zone].0, None)
-            .unwrap_or_else(|error| panic!("the window is valid: {error:?}"))
+    let sliced = collection.iter().map(|slice| slice.limit).sum::<usize>();
+    let mut purposes = vec![
+        purpose(
+            "collection",
+            true,
+            false,
+            budget(
+                few(random) + sliced - 1,
+                random.pick(&[48, 48, 24, 72]),
+                collection,
+            ),
+        ),
+        purpose(
+            "marketing",
+            random.chance(500),
+            false,
+            budget(few(random), random.pick(&[2, 2, 1, 4]), vec![]),
+        ),
+        purpose(
+            "retention",
+            true,
+            random.chance(500),
+            budget(random.index(2) + 1, random.pick(&[1, 1, 2]), vec![]),
+        ),
+        purpose("service", false, random.chance(500), None),
+    ];
+    for purpose in &mut purposes[2..] {
+        purpose.closed = random.chance(600);
     }
-
-    /// From the product's form.
-    pub(super) fn of(window: &Window) -> Self {
-        let minute = |text: String| {
-            let mut parts = text.split(':').map(|part| part.parse().unwrap_or(0));
-            parts.next().unwrap_or(0) * 60 + parts.next().unwrap_or(0)
-        };
-        let zone = ZONES.iter().position(|(name, _)| *name == window.tz());
-        Self {
-            from: minute(window.from()),
-            to: minute(window.to()),
-            zone: zone.unwrap_or(0),
-        }
-    }
-
-    /// When they end, if `now` is inside.
-    pub(super) fn end(&self, now: Timestamp) -> Option<Timestamp> {
-        let offset = ZONES[self.zone].1;
-        let local = now.0.div_euclid(60_000) + offset;
-        let minute = local.rem_euclid(1_440);
-        let midnight = local - minute;
-        let over_midnight = self.to <= self.from;
-        let end = match (over_midnight, minute >= self.from, minute < self.to) {
-            (false, true, true) | (true, false, true) => midnight + self.to,
-            (true, true, _) => midnight + 1_440 + self.to,
-            (false, ..) | (true, false, false) => return None,
-        };
-        Some(Timestamp((end - offset) * 60_000))
-    }
-
-    fn times(&self) -> [String; 2] {
-        [self.from, self.to].map(|minute| format!("{:02}:{:02}", minute / 60, minute % 60))
-    }
+    purposes
 }
 
 /// Ownership sources; the last may be missing.
@@ -438,7 +425,7 @@ fn channels(random: &mut Random) -> Vec<Channel> {
             name: "sms",
             free_form_hours: None,
             template: false,
-            quiet: random.chance(500).then(|| Hours::new(random)),
+            quiet: random.chance(700).then(|| Hours::new(random)),
         },
         Channel {
             name: "voice",

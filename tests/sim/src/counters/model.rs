@@ -15,7 +15,7 @@ use interlock_storage::{Group, Sequence};
 
 use super::ask::Clients;
 use super::{Act, Command, Entity, Event, Note, Noted, Policy, RECEIPT_KEPT_MS, Reply, Values};
-use crate::machine::{Ask, Memory, Model, Ticket, Violation, Written, violated};
+use crate::machine::{Ask, Given, Memory, Model, Ticket, Violation, Written, violated};
 use crate::random::Random;
 use crate::timeline::Timeline;
 
@@ -162,12 +162,16 @@ impl<M: Alike> Model<M> for CountersModel {
         &mut self,
         ticket: Ticket,
         answer: &Answer<Reply>,
-        _latest: Timestamp,
+        given: &Given<'_>,
     ) -> Result<(), Violation> {
         let Some(asked) = self.asked.get(&ticket) else {
             return violated("answers", format!("command {ticket} was never asked"));
         };
-        if self.is_right(asked, answer) {
+        let late = matches!(
+            answer,
+            Answer::Decided(Reply::Late) | Answer::NotDecided(Undecided::Deadline)
+        );
+        if late == given.late && self.is_right(asked, answer) {
             return Ok(());
         }
         violated("model", format!("{answer:?} to {asked:?}"))

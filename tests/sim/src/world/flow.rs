@@ -7,12 +7,15 @@ use interlock_actors::keeper::Order;
 use interlock_actors::message::{Answer, Frame, Monotonic, ShardMessage};
 use interlock_actors::placement::shard_of;
 use interlock_actors::plan::{Numbered, Request, plan};
+use interlock_actors::record;
+use interlock_domain::machine::{Machine, Undecided};
 use interlock_domain::time::Timestamp;
-use interlock_storage::{Commit, Log};
+use interlock_storage::{Commit, FaultPlan, Log};
 use tokio::sync::broadcast::error::TryRecvError;
 
 use super::{Ending, Looking, World};
-use crate::machine::{Ask, Model, SimMachine, Ticket, Violation, violated};
+use crate::conditions::{Conditions, Framed, of_answers};
+use crate::machine::{Ask, Given, Model, SimMachine, Ticket, Violation, violated};
 use crate::node::From;
 use crate::replay::{Owed, address};
 use crate::sink::Client;
@@ -73,12 +76,14 @@ impl<M: SimMachine> World<M> {
         self.next_request += 1;
         let keys = commands.iter();
         let keys = keys.map(|(ticket, command)| (*ticket, M::keys(command)));
-        self.tracker.asked(Arc::clone(&client), keys.collect());
+        let deadline = self.deadline();
+        self.tracker
+            .asked(Arc::clone(&client), deadline, keys.collect());
         let request = Request {
             sink: client,
             policy: Arc::clone(policy),
             submitted: self.clocks.mono(),
-            deadline: self.deadline(),
+            deadline,
             shards: self.node.count(),
         };
         let (tickets, commands): (Vec<_>, Vec<_>) = commands.into_iter().unzip();
@@ -120,21 +125,21 @@ impl<M: SimMachine> World<M> {
         &mut self,
         looking: Looking<M>,
         answer: Answer<M::Reply>,
+        given: &Given<'_>,
     ) -> Result<(), Violation> {
         let Looking {
             ticket,
             command,
             policy,
         } = looking;
-        let latest = self.clocks.latest();
         let found = match answer {
             Answer::Decided(found) => found,
             other @ (Answer::NotDecided(_)
             | Answer::Broken
             | Answer::Busy
-            | Answer::Unavailable) => return self.model.answered(ticket, &other, latest),
+            | Answer::Unavailable) => return self.model.answered(ticket, &other, given),
         };
-        self.model.looked_up(ticket, &found, latest)?;
+        self.model.looked_up(ticket, &found, given.latest)?;
         match M::looked_up(command, found) {
             Ok(command) => {
                 self.model.completed(ticket, &command);
@@ -143,7 +148,7 @@ impl<M: SimMachine> World<M> {
             }
             Err(reply) => {
                 let answer = Answer::Decided(reply);
-                self.model.answered(ticket, &answer, latest)
+                self.model.answered(ticket, &answer, given)
             }
         }
     }
@@ -159,6 +164,7 @@ impl<M: SimMachine> World<M> {
     pub(super) fn turn(&mut self, shard: usize) -> Result<(), Violation> {
         let before = self.node.shards[shard].now();
         let wall = self.clocks.wall(shard);
+        self.node.under_way = self.tracker.open();
         if self.node.turn(shard, wall, self.clocks.mono())
             && let Some(frame) = self.node.frames.back()
         {
@@ -183,9 +189,12 @@ impl<M: SimMachine> World<M> {
     /// The committer writes this many frames.
     pub(super) fn commit_frames(&mut self, count: usize) -> Result<(), Violation> {
         let frames: Vec<Frame<M>> = self.node.frames.drain(..count).collect();
+        let conditions = self.node.conditions.drain(..count);
+        let framed = frames.iter().zip(conditions).map(framed);
+        let framed = framed.collect::<Result<Vec<_>, _>>()?;
         let mut ending = None;
         if !frames.iter().all(Frame::writes_nothing) {
-            ending = self.ending.take();
+            ending = self.ending.take_if(|ending| *ending != Ending::Truncation);
         }
         if let Some(Ending::Disk(fault)) = ending {
             self.disk.script(fault);
@@ -201,21 +210,40 @@ impl<M: SimMachine> World<M> {
                 return violated("C6", seen);
             }
             if tapped.landed {
-                self.landed(&tapped.commit)?;
+                self.landed(&tapped.commit, &framed)?;
             } else {
-                uncertain = Some(tapped.commit);
+                uncertain = Some((tapped.commit, framed.clone()));
             }
         }
         if ending == Some(Ending::Silent) {
             return self.dies_silently();
         }
-        self.announce()?;
-        self.release(&owed, result.is_err())?;
+        if ending == Some(Ending::Between) {
+            return self.dies_between(&framed);
+        }
+        self.announce(usize::MAX)?;
+        self.release(Some(&owed), result.is_err(), &framed)?;
         if result.is_ok() {
             return Ok(());
         }
         self.report.faults += 1;
         self.crash(uncertain)
+    }
+
+    /// The process dies between the notices and the answers of a frame: those of the frames before it
+    /// have left.
+    fn dies_between(&mut self, frames: &[Framed]) -> Result<(), Violation> {
+        self.report.between += 1;
+        let at = self.schedule.index(frames.len());
+        let notices = frames[..=at].iter().map(|frame| frame.notices).sum();
+        let answers = frames[..at].iter().map(|frame| frame.answers).sum();
+        self.announce(notices)?;
+        while self.noticed.try_recv().is_ok() {}
+        let mut left = self.answers.take();
+        left.truncate(answers);
+        left.into_iter().for_each(|one| self.answers.push(one));
+        self.release(None, false, frames)?;
+        self.crash(None)
     }
 
     /// The process dies after the sync and before anything of the commit has left.
@@ -227,11 +255,11 @@ impl<M: SimMachine> World<M> {
     }
 
     /// A commit is in the log: the journal and the model learn what it holds.
-    pub(super) fn landed(&mut self, commit: &Commit) -> Result<(), Violation> {
+    pub(super) fn landed(&mut self, commit: &Commit, frames: &[Framed]) -> Result<(), Violation> {
         self.report.commits += 1;
         for append in &commit.appends {
             self.report.mix(&append.records);
-            for record in self.journal.decode(append)? {
+            for record in self.journal.decode(append, frames)? {
                 self.report.records += 1;
                 let ticket = record.note.as_ref().and_then(M::Model::ticket);
                 if let Some(ticket) = ticket {
@@ -252,8 +280,32 @@ impl<M: SimMachine> World<M> {
         Ok(())
     }
 
-    fn announce(&mut self) -> Result<(), Violation> {
-        loop {
+    /// May a command have been left undecided, as far as the world can know? It may be late only when
+    /// its deadline is over, and is decided only while it is not. A queue is full only where it has a
+    /// bound that the commands under way can reach, and of an entity that is away.
+    fn may_be(&mut self, answer: &Answer<M::Reply>, given: &Given<'_>) -> Result<(), Violation> {
+        let fine = match answer {
+            Answer::Busy => {
+                // Who has the entity waits for nobody, and another is turned away.
+                let under_way = given.conditions.under_way;
+                under_way > self.habits.queue_max
+                    && given.conditions.lending
+                    && self.node.count() > 1
+                    && !given.late
+            }
+            Answer::NotDecided(why) => *why == Undecided::Deadline && given.late,
+            Answer::Broken => !given.late,
+            Answer::Decided(_) | Answer::Unavailable => true,
+        };
+        if fine {
+            return Ok(());
+        }
+        violated("answers", format!("{answer:?} under {given:?}"))
+    }
+
+    /// At most so many notices are read.
+    fn announce(&mut self, most: usize) -> Result<(), Violation> {
+        for _ in 0..most {
             match self.noticed.try_recv() {
                 Ok(one) => self.model.noticed(one.group, one.sequence, &one.notice)?,
                 Err(TryRecvError::Empty | TryRecvError::Closed) => return Ok(()),
@@ -262,18 +314,30 @@ impl<M: SimMachine> World<M> {
                 }
             }
         }
+        Ok(())
     }
 
-    /// What the commit released.
-    fn release(&mut self, owed: &Owed, failed: bool) -> Result<(), Violation> {
+    /// What the commit of these frames released; all that is owed, where it is known.
+    fn release(
+        &mut self,
+        owed: Option<&Owed>,
+        failed: bool,
+        frames: &[Framed],
+    ) -> Result<(), Violation> {
         let answers = self.answers.take();
         let left = answers.iter().map(|(request, index, _)| {
             let client = self.tracker.client(*request);
             (client.map_or(std::ptr::null(), address), *index)
         });
-        owed.left(&left.collect::<Vec<_>>())?;
+        if let Some(owed) = owed {
+            owed.left(&left.collect::<Vec<_>>())?;
+        }
+        let mut conditions = of_answers(frames);
         for (request, index, answer) in answers {
-            let ticket = self.tracker.answered(request, index)?;
+            let Some(conditions) = conditions.next() else {
+                return violated("answers", "more answers than their frames have");
+            };
+            let (ticket, deadline) = self.tracker.answered(request, index)?;
             let unavailable = matches!(answer, Answer::Unavailable);
             if failed != unavailable {
                 let seen = format!("command {ticket}: {answer:?} by a commit (failed: {failed})");
@@ -282,12 +346,17 @@ impl<M: SimMachine> World<M> {
             if !failed {
                 self.report.answers += 1;
                 self.report.answer(&answer);
+                let given = Given {
+                    latest: self.clocks.latest(),
+                    conditions,
+                    late: conditions.mono > deadline,
+                };
+                self.may_be(&answer, &given)?;
                 if let Some(looking) = self.looking.remove(&ticket) {
-                    self.looked_up(looking, answer)?;
+                    self.looked_up(looking, answer, &given)?;
                     continue;
                 }
-                let latest = self.clocks.latest();
-                self.model.answered(ticket, &answer, latest)?;
+                self.model.answered(ticket, &answer, &given)?;
             }
         }
         Ok(())
@@ -322,10 +391,44 @@ impl<M: SimMachine> World<M> {
     /// Journal and old snapshots give way, some of them.
     pub(super) fn truncate(&mut self) -> Result<(), Violation> {
         let limit = 1 + self.schedule.index(40);
-        if self.node.committer.keeper().truncation_due() {
-            self.report.truncations += 1;
+        if !self.node.committer.keeper().truncation_due() {
+            return Ok(());
         }
-        self.node.committer.truncate(limit)?;
-        Ok(())
+        self.report.truncations += 1;
+        let fails = self.ending.take_if(|ending| *ending == Ending::Truncation);
+        if fails.is_none() {
+            self.node.committer.truncate(limit)?;
+            return Ok(());
+        }
+        self.disk.set_plan(FaultPlan {
+            write: 1_000_000,
+            ..FaultPlan::calm(0)
+        });
+        if self.node.committer.truncate(limit).is_ok() {
+            return violated("C6", "a truncation that the disk refused went well");
+        }
+        self.report.failed_truncations += 1;
+        self.crash(None)
     }
+}
+
+/// What a frame holds.
+fn framed<M: Machine>(
+    (frame, conditions): (&Frame<M>, Arc<Conditions>),
+) -> Result<Framed, Violation> {
+    let mut records = Vec::new();
+    for of_group in &frame.groups {
+        let mut count = 0;
+        record::visit::<M>(&of_group.bytes, &mut |_| {
+            count += 1;
+            Ok(())
+        })?;
+        records.push((of_group.group, count));
+    }
+    Ok(Framed {
+        conditions,
+        records,
+        notices: frame.notices.len(),
+        answers: frame.replies.iter().map(|held| held.answers.len()).sum(),
+    })
 }

@@ -14,6 +14,7 @@ use interlock_domain::time::Timestamp;
 use interlock_storage::{Commit, FaultPlan, Group, Landed, Log, Partition};
 
 use super::{SHARDS_MAX, World};
+use crate::conditions::{Bounds, Framed};
 use crate::journal::Journal;
 use crate::machine::{Memory, REFUSED, SimMachine, Violation, violated};
 use crate::node::Node;
@@ -60,7 +61,21 @@ pub(super) fn start<M: SimMachine>(
         rebuilt.push(rebuild::<M>(log, &owns)?);
     }
     let floor = compare(&rebuilt, journal)?;
-    let mut node = Node::new(start.shards, committer, floor, start.habits, random);
+    // A life is under its run's bounds, or under none.
+    let mut bound = |most| {
+        if random.chance(500) {
+            most
+        } else {
+            Bounds::NONE
+        }
+    };
+    let bounds = Bounds {
+        entities: bound(start.habits.entities_max),
+        part: bound(start.habits.part_max),
+        spaces: start.spaces.to_vec(),
+    };
+    let habits = (start.habits, bounds);
+    let mut node = Node::new(start.shards, committer, floor, habits, random);
     for (shard, rebuilt) in node.shards.iter_mut().zip(rebuilt) {
         for partition in rebuilt.partitions.into_values() {
             shard.receive(ShardMessage::Adopt(partition));
@@ -121,17 +136,20 @@ pub(super) fn same<E: PartialEq + std::fmt::Debug>(
 
 impl<M: SimMachine> World<M> {
     /// The process dies, maybe in the middle of a commit, and another one starts.
-    pub(super) fn crash(&mut self, uncertain: Option<Commit>) -> Result<(), Violation> {
+    pub(super) fn crash(
+        &mut self,
+        uncertain: Option<(Commit, Vec<Framed>)>,
+    ) -> Result<(), Violation> {
         self.report.crashes += 1;
         self.report.finish(&mut self.node);
         // The next process counts what it adopts.
         self.report.entities = Default::default();
         self.restart_log()?;
-        if let Some(commit) = uncertain
+        if let Some((commit, framed)) = uncertain
             && self.survived(&commit)?
         {
             self.report.landed_unknown += 1;
-            self.landed(&commit)?;
+            self.landed(&commit, &framed)?;
         }
         self.tracker.crashed();
         self.looking.clear();
@@ -168,6 +186,7 @@ impl<M: SimMachine> World<M> {
             self.disk.set_plan(FaultPlan::calm(0));
             match started {
                 Ok(node) => {
+                    self.clocks.begin(node.floor);
                     self.node = node;
                     self.replay = Replay::of(&self.disk)?;
                     return Ok(());
