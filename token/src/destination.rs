@@ -45,11 +45,11 @@ pub fn canonical(handle_type: &str, value: &str) -> Result<String, NoDestination
     let found = match handle_type {
         "phone_e164" => phone(value),
         "wa_id" => {
-            let id = value.trim();
+            let id = trimmed(value);
             phone(&format!("+{}", id.strip_prefix('+').unwrap_or(id)))
         }
         "wa_jid" => {
-            let jid = value.trim().to_lowercase();
+            let jid = trimmed(value).to_lowercase();
             let user = jid.split('@').next().unwrap_or_default();
             let account = user.split(':').next().unwrap_or_default();
             phone(&format!("+{account}"))
@@ -81,20 +81,19 @@ fn plain(value: &str) -> Option<&str> {
 /// The digits of a number as people write it, with its country.
 fn dialled(value: &str) -> Option<String> {
     let folded = fold(value);
-    let text = folded.trim();
-    let text = strip_tel(text);
-    let is_plus = text.starts_with('+');
-    let is_international = is_plus || text.starts_with("00");
+    let text = strip_tel(trimmed(&folded));
+    let is_international = text.starts_with('+') || text.starts_with("00");
     let text = if is_international {
-        Cow::Owned(text.replacen("(0)", "", 1))
+        Cow::Owned(text.replace("(0)", ""))
     } else {
         Cow::Borrowed(text)
     };
     let dialled: String = text.chars().filter(|c| !is_separator(*c)).collect();
-    let digits = match (is_international, is_plus) {
-        (true, true) => dialled.strip_prefix('+')?,
-        (true, false) => dialled.strip_prefix("00")?,
-        (false, _) => &dialled,
+    // A `+` behind a bracket goes as well, though the number is not taken for international.
+    let digits = match dialled.strip_prefix('+') {
+        Some(digits) => digits,
+        None if is_international => dialled.strip_prefix("00")?,
+        None => &dialled,
     };
     if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
         return None;
@@ -122,7 +121,16 @@ fn strip_tel(text: &str) -> &str {
 }
 
 fn is_separator(c: char) -> bool {
-    c.is_whitespace() || matches!(c, '(' | ')' | '.' | '-' | '/')
+    is_white(c) || matches!(c, '(' | ')' | '.' | '-' | '/')
+}
+
+/// White space as readers of the list know it: the four separators of ASCII are some too.
+fn is_white(c: char) -> bool {
+    c.is_whitespace() || matches!(c, '\u{1c}'..='\u{1f}')
+}
+
+fn trimmed(text: &str) -> &str {
+    text.trim_matches(is_white)
 }
 
 /// Digits typed without a country: a Brazilian national number, also one dialled with a carrier
@@ -192,7 +200,7 @@ fn as_called_today(digits: &str) -> Cow<'_, str> {
 
 /// `email:<address>`.
 fn email(value: &str) -> Option<String> {
-    let address = value.trim().to_lowercase();
+    let address = trimmed(value).to_lowercase();
     let (local, domain) = address.split_once('@')?;
     let is_local = !local.is_empty() && local.bytes().all(is_local_byte);
     let (first, rest) = domain.split_once('.')?;
@@ -290,6 +298,16 @@ mod tests {
             "0 15 11 98765-4321",
             "\u{202a}+55\u{a0}11\u{a0}98765\u{ad}-4321\u{202c}",
             "+55 (0) 11 98765/4321",
+            "+55 (0)11 98765(0)4321",
+            "(+55) 11 98765-4321",
+            "(+55 11) 98765-4321",
+            "tel: +5511987654321",
+            "TEL: +55 11 98765-4321",
+            "tel:(+55)11987654321",
+            "-+5511987654321",
+            ".+55 11 98765-4321",
+            "(+11) 98765-4321",
+            "\u{1c}+5511\u{1f}98765 4321\u{1d}",
         ];
         for spelling in spellings {
             let wanted = Ok("phone:+5511987654321".to_owned());
@@ -305,6 +323,7 @@ mod tests {
             "  ANA.SILVA@EXAMPLE.COM ",
             "\tana.silva@example.com\r\n",
             "\u{a0}ana.silva@example.com\u{3000}",
+            "\u{1e}ana.silva@example.com\u{1f}",
         ];
         for spelling in spellings {
             let wanted = Ok("email:ana.silva@example.com".to_owned());
