@@ -170,8 +170,8 @@ pub(crate) fn token(
     }
     let policy = &caller.space.policy;
     let gateway = gateway(policy, check)?;
-    let rcpt = match check.destination_hash {
-        Some(given) => URL_SAFE_NO_PAD.encode(given.0),
+    let rcpt = match &check.destination_hash {
+        Some(given) => given.as_str().to_owned(),
         None => {
             let subject = check.subject.as_ref()?;
             keyed_hash(&gateway.key, &identity::canonical(subject).ok()?)

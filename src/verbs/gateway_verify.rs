@@ -12,9 +12,10 @@ use std::path::{Path, PathBuf};
 use interlock_actors::NodeClock;
 use interlock_domain::time::Timestamp;
 use interlock_token::{
-    Claims, Identity, KeySet, LEEWAY_S, NoDestination, Refusal, Seen, canonical, decode_32,
-    keyed_hash, verify_hashed,
+    Claims, Identity, KeySet, LEEWAY_S, NoDestination, Refusal, Seen, canonical, keyed_hash,
+    verify_hashed,
 };
+use interlock_wire::value::HashText;
 use serde::Serialize;
 use uuid::Uuid;
 
@@ -165,7 +166,7 @@ impl Args {
     fn recipient(&self, key: &[u8; 32]) -> Result<String, Stop> {
         let refused = |what: &str| Stop::new(Exit::Refused, what.to_owned());
         if let Some(hash) = &self.destination_hash {
-            return match decode_32(hash) {
+            return match HashText::parse(hash) {
                 Some(_) => Ok(hash.clone()),
                 None => Err(refused(
                     "--destination-hash must be 43 characters of base64url",

@@ -17,9 +17,11 @@ use crate::read::{Read, Trouble};
 use crate::shape::{self, Components, RefOr, Schema, Shape};
 use crate::time;
 
+mod hash_text;
 mod number;
 mod word;
 
+pub use self::hash_text::HashText;
 pub use self::number::{
     AnyInteger, Attempt, CostUnits, Count, Days, DeclaredEpoch, LeaseSeconds, Limit, Number, Units,
     Weekday,

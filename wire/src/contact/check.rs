@@ -11,7 +11,7 @@ use crate::contact::subject::{Handle, ObjectRef};
 use crate::json::{self, list};
 use crate::read::{List, request};
 use crate::shape::{self, Closed, Components, RefOr, Schema, Shape};
-use crate::value::{Attempt, Count, Hash32, Instant, Label, LongLabel, Name, Uuid, one_of};
+use crate::value::{Attempt, Count, HashText, Instant, Label, LongLabel, Name, Uuid, one_of};
 
 request! {
     /// What an agent is about to do.
@@ -39,7 +39,7 @@ request! {
         /// The dispatch point a token is for.
         gateway_id: optional Name<'a>,
         /// The recipient of the token, when it is not the subject's handle.
-        destination_hash: optional Hash32,
+        destination_hash: optional HashText,
     }
 }
 
