@@ -1,26 +1,23 @@
-//! Ctrl-C and SIGTERM: loops of the harness ask [`asked`] and come to their end, so that what they
-//! started is ended and what they made is removed. A second signal ends the harness at once.
+//! Ctrl-C, SIGTERM and a terminal that goes away: loops of the harness ask [`asked`] and come to their
+//! end, so that what they started is ended and what they made is removed. Further signals change
+//! nothing, for they often come in pairs and would leave a server behind; the end is bounded by what
+//! a server's stop may take.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 use signal_hook::flag;
 
 static ASKED: OnceLock<Arc<AtomicBool>> = OnceLock::new();
 
-/// The status of a run that a second signal cut short, as a shell tells it of Ctrl-C.
-const CUT_SHORT: i32 = 130;
-
 /// Begins to listen. Call it once, before anything is started that has to be ended.
 pub(crate) fn listen() -> Result<(), String> {
     let asked = Arc::clone(ASKED.get_or_init(Arc::default));
-    for signal in [SIGINT, SIGTERM] {
-        // In this order: the first signal finds the mark unset and sets it, the second finds it set.
-        flag::register_conditional_shutdown(signal, CUT_SHORT, Arc::clone(&asked))
-            .and_then(|_| flag::register(signal, Arc::clone(&asked)))
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        flag::register(signal, Arc::clone(&asked))
             .map_err(|error| format!("signal {signal} cannot be listened to: {error}"))?;
     }
     Ok(())

@@ -3,8 +3,11 @@
 //!
 //! The server is `interlock` beside the harness; a run of the workspace's tests builds it first.
 
+use std::io::{BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use serde_json::Value;
 
@@ -262,4 +265,49 @@ fn nobody_to_ask_is_no_success() {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert_eq!(output.status.code(), Some(2), "{told}");
     assert!(told.contains("give --spawn"), "{told}");
+}
+
+/// How many folders a harness has made in its own.
+fn made(data: &Path) -> usize {
+    std::fs::read_dir(data).expect("a list").count()
+}
+
+/// Some senders signal twice, and a terminal that goes away sends another signal than Ctrl-C.
+#[test]
+fn signals_leave_nothing_behind() {
+    for signal in [Signal::HUP, Signal::TERM, Signal::INT] {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (server, data) = (server(), folder.path());
+        let mut command = Command::new(LOAD);
+        command.args(["batch", "--closed", "--seconds", "600", "--spawn"]);
+        command.arg(server).arg("--data").arg(data);
+        command.stdout(Stdio::null()).stderr(Stdio::piped());
+        let mut run = command.spawn().expect("the built harness runs");
+        let mut told = BufReader::new(run.stderr.take().expect("a pipe"));
+        let mut first = String::new();
+        told.read_line(&mut first).expect("how it goes");
+        assert_eq!(made(data), 1, "{first}");
+        for _ in 0..2 {
+            kill_process(Pid::from_child(&run), signal).expect("it is there");
+        }
+        let mut rest = String::new();
+        told.read_to_string(&mut rest).expect("how it ends");
+        let status = run.wait().expect("it ends");
+        assert_eq!(status.code(), Some(2), "{signal:?}");
+        assert_eq!(made(data), 0, "{signal:?}: its directory is gone");
+    }
+}
+
+#[test]
+fn a_report_that_cannot_be_written_is_no_success() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full");
+    let mut command = Command::new(LOAD);
+    command.args(["single", "--rate", "100", "--requests", "5", "--spawn"]);
+    command.arg(server()).arg("--data").arg(folder.path());
+    let output = command.stdout(full.expect("a device")).output();
+    let output = output.expect("the built harness runs");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(2), "{said}");
+    assert!(said.contains("cannot be written"), "{said}");
 }

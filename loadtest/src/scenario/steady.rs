@@ -31,8 +31,9 @@ use crate::scenario::hot;
 use crate::target::{Space, Target};
 use crate::template::{Customers, Shape};
 
-/// Connections of single checks.
-const SINGLE_CONNECTIONS: u64 = 16;
+/// Connections of single checks: beside batches each is under way for some milliseconds, and 16 would
+/// be all busy before 5,000 a second are.
+const SINGLE_CONNECTIONS: u64 = 64;
 /// How long the most is looked for, and single checks alone.
 const SHORT_S: f64 = 10.0;
 /// Lives of an entity until about as many end as begin.
