@@ -10,7 +10,7 @@ use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use interlock_storage::export::{Survey, import};
-use interlock_storage::run_mark::RunMark;
+use interlock_storage::run_mark::{RunMark, RunState};
 
 use super::export::Holds;
 use super::place::{self, Place};
@@ -154,7 +154,7 @@ fn make(found: &Survey, from: &Path, building: &Path, secret: &Secret) -> Result
 fn put_in_place(data: &Path, building: &Path, secret: &Secret) -> Result<(), Stop> {
     let (path, run) = (data.join(SECRET_FILE), data.join(RUN_FILE));
     // Nobody was answered from it yet.
-    RunMark::make(&run).map_err(log_stop::read)?;
+    let mut mark = RunMark::make(&run).map_err(log_stop::read)?;
     let placed = data_dir::write_new(&path, secret.bytes()).and_then(|()| {
         let named = data_dir::rename_new(building, &data.join(LOG_DIR));
         named.inspect_err(|_| {
@@ -165,11 +165,19 @@ fn put_in_place(data: &Path, building: &Path, secret: &Secret) -> Result<(), Sto
         fs::remove_file(&run).ok();
         let message = format!("data directory {}: {error}", data.display());
         Stop::new(Exit::Data, message)
-    })
+    })?;
+    // Else the next start would tell of a run that was killed, and there was none.
+    mark.note(RunState {
+        ended: true,
+        ..RunState::default()
+    });
+    Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use interlock_storage::run_mark;
+
     use super::*;
 
     #[test]
@@ -180,6 +188,17 @@ mod tests {
         assert_eq!(stop.expect_err("there is no log").exit, Exit::Data);
         let left = fs::read_dir(data.path()).expect("a directory").count();
         assert_eq!(left, 0);
+    }
+
+    #[test]
+    fn what_was_imported_is_no_run_that_was_killed() {
+        let data = tempfile::tempdir().expect("a directory");
+        let building = data.path().join(IMPORT_DIR);
+        begin(&building).expect("a directory");
+        let secret = Secret::random().expect("random bytes");
+        put_in_place(data.path(), &building, &secret).expect("nothing is there");
+        let last = run_mark::look(&data.path().join(RUN_FILE)).expect("a file");
+        assert!(last.state().is_some_and(|state| state.ended), "{last:?}");
     }
 
     /// Whatever another process has put there at whichever step, it stays as it is.
