@@ -172,8 +172,8 @@ impl Customer {
         self.rare.legal_holds > 0
     }
 
-    /// Forgets everything but the suppressions, at a moment. What is added to a customer later goes too, for this
-    /// says only what stays.
+    /// Forgets everything but the suppressions, at a moment. What is added to a customer later goes
+    /// too, for this says only what stays.
     pub(super) fn erase(&mut self, at: Timestamp) {
         let paid = self.rare.paid.as_deref();
         let left = Details {
