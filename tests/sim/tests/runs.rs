@@ -110,7 +110,7 @@ fn contact_agrees_with_its_model() {
 #[test]
 fn every_case_of_ownership_is_seen() {
     let mut sum = Report::default();
-    // Most are seen within 20; sixteen handoffs that are open at a time took 150 once.
+    // It ends when all are seen; 120 were once too few for sixteen handoffs open at a time.
     for seed in 100..400 {
         if CASES.iter().all(|case| sum.seen.contains_key(case)) {
             break;
