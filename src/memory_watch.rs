@@ -1,7 +1,7 @@
 //! The bound on the process's memory.
 //!
-//! Here: how much there may be, how much there is, and telling the node when it is too much. Not
-//! here: what is refused then (`domain`). Reads `/proc` and `/sys` on a thread of its own, as no
+//! Here: how much there may be, how much there is, telling the node when it is too much, and the pages
+//! it comes in. Not here: what is refused then (`domain`). Reads `/proc` and `/sys` on a thread of its own, as no
 //! file call runs where decisions are made.
 
 use std::fs;
@@ -25,6 +25,16 @@ const RELEASE_PERCENT: u64 = 97;
 /// Over how many weighings the growth is judged: an hour.
 const WINDOW: u64 = 7_200;
 const MS_PER_DAY: u64 = 86_400_000;
+
+/// Has the system give memory in small pages only. A page of 2 MiB comes whole at its first touch,
+/// which stops whoever touched it: on a virtual machine whose host has yet to find the memory, for
+/// milliseconds. A shard, the committer or a worker that stands still makes everybody wait
+/// (`docs/performance.md`).
+pub(crate) fn keep_pages_small() {
+    if let Err(error) = rustix::thread::disable_transparent_huge_pages(true) {
+        tracing::debug!(%error, "the system may give memory in large pages");
+    }
+}
 
 /// Weighs the process.
 #[derive(Debug)]

@@ -27,7 +27,7 @@ use crate::running::{self, Running};
 use crate::seed::Seed;
 use crate::tls::Tls;
 use crate::wiring::{self, Opened};
-use crate::{data_dir, first_start, reserve, secret, telemetry};
+use crate::{data_dir, first_start, memory_watch, reserve, secret, telemetry};
 
 /// The flags. A flag goes before the setting of the same name.
 #[derive(Debug, clap::Args)]
@@ -104,6 +104,7 @@ pub(crate) fn run(args: &Args) -> Result<(), Stop> {
         tls.warn_of_open_key();
     }
     let metrics = telemetry::start_metrics()?;
+    memory_watch::keep_pages_small();
     let reserved = listen::reserve(address)?;
     data_dir::close_to_others();
     // From here on, so that the time a start reports includes opening and verifying the log.

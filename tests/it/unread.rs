@@ -27,6 +27,16 @@ const OTHER_BYTES: u64 = (72 << 20) + (1 << 20);
 /// Answers that the client beside gets while all the others hang.
 const ANSWERS: usize = 50;
 
+/// Memory in large pages stops whoever touches it first (`memory_watch`).
+#[test]
+fn memory_comes_in_small_pages() {
+    let server = start("");
+    let status = std::fs::read_to_string(format!("/proc/{}/status", server.pid()));
+    let status = status.expect("the server runs");
+    let line = status.lines().find(|line| line.starts_with("THP_enabled:"));
+    assert_eq!(line.map(str::trim_end), Some("THP_enabled:\t0"), "{status}");
+}
+
 fn start(config: &str) -> Server {
     // No answer is late: how long the machine takes is not what is tested.
     let config = format!(
