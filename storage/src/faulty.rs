@@ -379,11 +379,12 @@ impl Log for FaultyLog {
         self.read()?.meta_scan(prefix)
     }
 
-    fn history_append(
+    fn history_append_paced(
         &self,
         day: HistoryDay,
         rows: &[Row],
         position: &Positions,
+        _: &mut dyn FnMut(),
     ) -> Result<(), LogError> {
         crate::book::check_rows(rows)?;
         let mut faults = self.faults();

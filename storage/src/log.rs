@@ -385,6 +385,21 @@ pub trait Log: Send + Sync {
         day: HistoryDay,
         rows: &[Row],
         position: &Positions,
+    ) -> Result<(), LogError> {
+        self.history_append_paced(day, rows, position, &mut || ())
+    }
+
+    /// As [`Log::history_append`]; `between` is called between two syncs, where many rows need several:
+    /// who waits there lets commits use the disk meanwhile.
+    ///
+    /// # Errors
+    /// When the engine cannot be written.
+    fn history_append_paced(
+        &self,
+        day: HistoryDay,
+        rows: &[Row],
+        position: &Positions,
+        between: &mut dyn FnMut(),
     ) -> Result<(), LogError>;
 
     /// Reads a day's rows from a key on, in key order.

@@ -247,11 +247,12 @@ impl Log for MemoryLog {
         Ok(range.map(|(k, v)| (k.clone(), v.clone())).collect())
     }
 
-    fn history_append(
+    fn history_append_paced(
         &self,
         day: HistoryDay,
         rows: &[Row],
         position: &Positions,
+        _: &mut dyn FnMut(),
     ) -> Result<(), LogError> {
         check_rows(rows)?;
         self.store.lock().history_append(day, rows, Some(position));

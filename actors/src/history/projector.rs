@@ -97,20 +97,21 @@ impl Projector {
         self.taken != self.durable
     }
 
-    /// Writes what waits. The position goes with the last day, after all rows are durable.
+    /// Writes what waits; `between` is called between two syncs of it. The position goes with the last
+    /// day, after all rows are durable.
     ///
     /// # Errors
     /// When the log cannot be written; final.
-    pub fn write(&mut self, log: &dyn Log) -> Result<Wrote, LogError> {
+    pub fn write(&mut self, log: &dyn Log, between: &mut dyn FnMut()) -> Result<Wrote, LogError> {
         if !self.is_behind() {
             return Ok(Wrote::default());
         }
         let last = self.rows.pop_last();
         for (day, rows) in std::mem::take(&mut self.rows) {
-            log.history_append(day, &rows, &Positions::new())?;
+            log.history_append_paced(day, &rows, &Positions::new(), between)?;
         }
         let (day, rows) = last.unwrap_or((HistoryDay(0), Vec::new()));
-        log.history_append(day, &rows, &self.taken)?;
+        log.history_append_paced(day, &rows, &self.taken, between)?;
         self.durable.clone_from(&self.taken);
         Ok(std::mem::take(&mut self.waiting))
     }

@@ -17,6 +17,9 @@ use tokio::sync::watch;
 /// Appends that may wait, whatever their size.
 const APPENDS_MAX: usize = 16_384;
 
+/// From one part in so many of the bound on, the writer does not rest.
+const HURRY_PART: usize = 4;
+
 /// The committer's end. Dropping it lets the writer come to its end.
 #[derive(Debug)]
 pub struct Feed {
@@ -26,6 +29,8 @@ pub struct Feed {
     bytes_max: usize,
     /// Told when something of the queue is packed; gone when the writer is.
     room: Receiver<()>,
+    /// Tells the writer that much waits; gone with this end.
+    hurry: Sender<()>,
     durable: watch::Receiver<Positions>,
 }
 
@@ -39,6 +44,7 @@ pub(crate) struct Intake {
     /// Those of them that are packed, and so durable with the next write.
     packed: AtomicUsize,
     room: Sender<()>,
+    hurry: Receiver<()>,
     durable: watch::Sender<Positions>,
 }
 
@@ -74,6 +80,7 @@ pub(crate) struct Waiting {
 pub(crate) fn queue(bytes_max: usize, durable: Positions) -> (Feed, Intake) {
     let (sender, receiver) = crossbeam_channel::bounded(APPENDS_MAX);
     let (told, room) = crossbeam_channel::bounded(1);
+    let (hurries, hurry) = crossbeam_channel::bounded(1);
     let (reached, durable) = watch::channel(durable);
     let bytes = Arc::new(AtomicUsize::new(0));
     let owed = Arc::new(AtomicUsize::new(0));
@@ -83,6 +90,7 @@ pub(crate) fn queue(bytes_max: usize, durable: Positions) -> (Feed, Intake) {
         owed: Arc::clone(&owed),
         bytes_max,
         room,
+        hurry: hurries,
         durable,
     };
     let intake = Intake {
@@ -91,6 +99,7 @@ pub(crate) fn queue(bytes_max: usize, durable: Positions) -> (Feed, Intake) {
         owed,
         packed: AtomicUsize::new(0),
         room: told,
+        hurry,
         durable: reached,
     };
     (feed, intake)
@@ -104,6 +113,10 @@ impl Feed {
             self.owed.fetch_add(append.records.len(), Ordering::AcqRel);
             // It fails when the writer has ended, which the committer learns before its next commit.
             self.appends.send(append).ok();
+        }
+        if self.bytes.load(Ordering::Acquire) > self.bytes_max / HURRY_PART {
+            // When it is full the writer is told already.
+            self.hurry.try_send(()).ok();
         }
     }
 
@@ -161,6 +174,12 @@ impl Intake {
             .fetch_add(append.records.len(), Ordering::AcqRel);
         // When it is full the committer is told already.
         self.room.try_send(()).ok();
+    }
+
+    /// Waits so long, unless much waits to be written or nothing more will come: answers whether there
+    /// was time for it.
+    pub(crate) fn rest(&self, pause: Duration) -> bool {
+        self.hurry.recv_timeout(pause) == Err(RecvTimeoutError::Timeout)
     }
 
     /// History has come this far, durably: everything that is packed.
@@ -222,6 +241,20 @@ mod tests {
         });
         assert!(matches!(intake.take(Duration::ZERO), Taken::Append(_)));
         assert!(matches!(intake.take(Duration::ZERO), Taken::End));
+    }
+
+    /// The writer rests while little waits, and neither over a part of the bound nor at the end.
+    #[test]
+    fn a_writer_rests_while_nothing_is_in_a_hurry() {
+        let (feed, intake) = queue(100, Positions::new());
+        assert!(intake.rest(Duration::ZERO));
+        feed.push(vec![append(1), append(2)]);
+        assert!(intake.rest(Duration::ZERO), "20 bytes of 100 are little");
+        feed.push(vec![append(3)]);
+        let long = Duration::from_secs(600);
+        assert!(!intake.rest(long), "30 bytes are more than a quarter");
+        drop(feed);
+        assert!(!intake.rest(long), "nothing more comes");
     }
 
     #[test]

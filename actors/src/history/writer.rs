@@ -3,7 +3,8 @@
 //! Here: what it does when: catching up with the journal at a start, writing what the committer
 //! hands over, forgetting old days. Not here: rows (`row`, `projector`). It writes at most about
 //! once in the interval, for every write syncs twice (rows, then the position), or earlier when many
-//! bytes wait. A write that fails takes the node down, as a failed commit does.
+//! bytes wait. Between the syncs of many rows it rests, while little waits, so that commits find the
+//! disk free. A write that fails takes the node down, as a failed commit does.
 
 use std::marker::PhantomData;
 use std::ops::ControlFlow;
@@ -30,6 +31,9 @@ use crate::shard::Pressure;
 const WRITE_BYTES: u64 = 8 * 1024 * 1024;
 /// Longest sleep, and the pace of the metrics.
 const LOOK: Duration = Duration::from_secs(1);
+/// A rest between two syncs, in times of what the last took, and at most.
+const RESTS: u32 = 3;
+const REST_MAX: Duration = Duration::from_millis(20);
 /// Time between two looks for days that are to go, in nanoseconds.
 const PURGE_EVERY_NS: u64 = 3_600 * 1_000_000_000;
 
@@ -47,6 +51,28 @@ pub(crate) struct Writer<M: Machine> {
     /// Where each group's log ends at this start.
     pub(crate) lasts: Positions,
     pub(crate) machine: PhantomData<fn() -> M>,
+}
+
+/// The rests between the syncs of one write.
+struct Pace<'a> {
+    intake: &'a Intake,
+    clock: &'a NodeClock,
+    /// When what is before the next rest began.
+    began: Monotonic,
+    /// Nothing is in a hurry.
+    in_time: bool,
+}
+
+impl Pace<'_> {
+    /// Rests [`RESTS`] times as long as the disk was at work on rows, so that a commit seldom finds it
+    /// there.
+    fn rest(&mut self) {
+        let took = Duration::from_nanos(self.clock.mono().0.saturating_sub(self.began.0));
+        if self.in_time {
+            self.in_time = self.intake.rest((took * RESTS).min(REST_MAX));
+        }
+        self.began = self.clock.mono();
+    }
 }
 
 /// Where each group's log ends when a node acquires it.
@@ -150,7 +176,13 @@ impl<M: Machine> Writer<M> {
 
     fn write(&self, projector: &mut Projector) -> Result<(), LogError> {
         let started = self.clock.mono();
-        let wrote = projector.write(&*self.log)?;
+        let mut pace = Pace {
+            intake: &self.intake,
+            clock: &self.clock,
+            began: started,
+            in_time: true,
+        };
+        let wrote = projector.write(&*self.log, &mut || pace.rest())?;
         self.intake.reached(projector.durable());
         let took = self.clock.mono().0.saturating_sub(started.0);
         self.metrics.wrote(wrote, took);

@@ -170,7 +170,8 @@ fn notes_survive_any_order_of_crashes() {
                 35..60 => walk.feed(),
                 60..78 => {
                     let disk = walk.disk.clone();
-                    walk.projector.write(&disk).expect("a calm disk");
+                    let wrote = walk.projector.write(&disk, &mut || ());
+                    wrote.expect("a calm disk");
                 }
                 78..90 => walk.truncate(),
                 90..97 => {
@@ -209,7 +210,8 @@ fn rows_hold_many_notes() {
     projector
         .take::<Tickets>(Group(3), Sequence(1), &records)
         .expect("it was encoded");
-    let wrote = projector.write(&disk).expect("it can be written");
+    let wrote = projector.write(&disk, &mut || ());
+    let wrote = wrote.expect("it can be written");
     assert_eq!(wrote.notes, 10_000);
     // A ticket takes 10 bytes, and 4 say whose it is and when.
     assert!(wrote.bytes < 10_000 * 15, "{wrote:?}");

@@ -203,14 +203,15 @@ impl Log for SledLog {
         Ok(rows)
     }
 
-    fn history_append(
+    fn history_append_paced(
         &self,
         day: HistoryDay,
         rows: &[Row],
         position: &Positions,
+        between: &mut dyn FnMut(),
     ) -> Result<(), LogError> {
         check_rows(rows)?;
-        let mark = self.history.append(day, rows)?;
+        let mark = self.history.append(day, rows, between)?;
         self.put_history(position, day, mark)
     }
 

@@ -29,6 +29,9 @@ const OPEN_MAX: usize = 3;
 const CACHE_BYTES: u64 = 8 * 1024 * 1024;
 /// Rows read at a time; the lock is not held while they are visited.
 const PAGE: usize = 128;
+/// Bytes of rows written before one sync. A commit that finds the disk at work on them waits for all of
+/// them, so they are few.
+const STAGE_BYTES: usize = 64 * 1024;
 /// Name of a day's directory while it is being removed.
 const PURGING: &str = "purging.";
 /// Name of a day's directory that cannot be read, after a number.
@@ -76,8 +79,14 @@ impl History {
         Ok(history)
     }
 
-    /// Writes rows durably; answers the day's mark with them, which the caller writes to the log.
-    pub(super) fn append(&self, day: HistoryDay, rows: &[Row]) -> Result<DayMark, LogError> {
+    /// Writes rows durably, a stage at a time with `between` called between them; answers the day's mark
+    /// with them, which the caller writes to the log.
+    pub(super) fn append(
+        &self,
+        day: HistoryDay,
+        rows: &[Row],
+        between: &mut dyn FnMut(),
+    ) -> Result<DayMark, LogError> {
         if self.has_failed.load(Ordering::Acquire) {
             let why = "an earlier write of history has failed";
             return Err(LogError::Io(why.to_owned()));
@@ -87,32 +96,36 @@ impl History {
             return Ok(mark);
         };
         mark.last.clone_from(last);
-        let outcome = self.with_day(day, true, |store| {
-            let mut stage = Stage::default();
-            let mut bytes = 0;
-            let mut seen = BTreeSet::new();
-            for (key, value) in rows {
-                let prefix = keys::row(keys::HISTORY_ROW, key);
-                let was_there = values::put_alone(store, &mut stage, &prefix, value)?;
-                if !was_there {
-                    let chunks = 0..chunk::count_of(value.len());
-                    let new = chunks.map(|number| IVec::from(keys::chunk(&prefix, number)));
-                    stage.new.extend(new);
+        let mut seen = BTreeSet::new();
+        let mut left = rows;
+        while !left.is_empty() {
+            let count = stage_of(left);
+            let (some, rest) = left.split_at(count);
+            // The days are free for readers between two stages.
+            let outcome = self.with_day(day, true, |store| {
+                let mut stage = Stage::default();
+                for (key, value) in some {
+                    let prefix = keys::row(keys::HISTORY_ROW, key);
+                    let was_there = values::put_alone(store, &mut stage, &prefix, value)?;
+                    if !was_there {
+                        let chunks = 0..chunk::count_of(value.len());
+                        let new = chunks.map(|number| IVec::from(keys::chunk(&prefix, number)));
+                        stage.new.extend(new);
+                    }
+                    mark.rows += u64::from(seen.insert(key) && !was_there);
                 }
-                mark.rows += u64::from(seen.insert(key) && !was_there);
-                bytes += key.len() + value.len();
-                if bytes >= super::STAGE_BYTES {
-                    let full = std::mem::take(&mut stage);
-                    store.write_stage(full).map_err(LogError::Io)?;
-                    bytes = 0;
-                }
+                store.write_stage(stage).map_err(LogError::Io)
+            });
+            if let Err(error) = outcome {
+                self.has_failed.store(true, Ordering::Release);
+                return Err(error);
             }
-            store.write_stage(stage).map_err(LogError::Io)
-        });
-        if outcome.is_err() {
-            self.has_failed.store(true, Ordering::Release);
+            left = rest;
+            if !left.is_empty() {
+                between();
+            }
         }
-        outcome.map(|_| mark)
+        Ok(mark)
     }
 
     /// What the log has now.
@@ -275,6 +288,16 @@ impl History {
             })
             .collect()
     }
+}
+
+/// How many of these rows make the next stage; at least one.
+fn stage_of(rows: &[Row]) -> usize {
+    let mut bytes = 0;
+    let full = rows.iter().position(|(key, value)| {
+        bytes += key.len() + value.len();
+        bytes >= STAGE_BYTES
+    });
+    full.map_or(rows.len(), |last| last + 1)
 }
 
 /// The value of a row; `None` when its key was laid out by a write that never came to its end.

@@ -167,13 +167,15 @@ impl Log for Tap {
         self.inner.meta_scan(prefix)
     }
 
-    fn history_append(
+    fn history_append_paced(
         &self,
         day: HistoryDay,
         rows: &[Row],
         position: &Positions,
+        between: &mut dyn FnMut(),
     ) -> Result<(), LogError> {
-        self.inner.history_append(day, rows, position)
+        self.inner
+            .history_append_paced(day, rows, position, between)
     }
 
     fn history_read(

@@ -245,3 +245,28 @@ fn only_rows_of_several_chunks_take_a_batch() {
         assert!(read == Some(value), "{length} bytes");
     }
 }
+
+/// Between two syncs of one append other things go on: readers see what is durable, and commits land.
+#[test]
+fn others_go_between_the_syncs_of_an_append() {
+    let dir = tempfile::tempdir().expect("a temporary directory");
+    let log = open(dir.path(), false).expect("it opens");
+    let day = HistoryDay(20_000);
+    let rows: Vec<Row> = (0..200).map(row).collect();
+    let read = || {
+        let mut count = 0;
+        let visit = &mut |_: &[u8], _: &[u8]| {
+            count += 1;
+            ControlFlow::Continue(())
+        };
+        log.history_read(day, &[], visit).expect("it can be read");
+        count
+    };
+    let mut seen = Vec::new();
+    log.history_append_paced(day, &rows, &Positions::new(), &mut || seen.push(read()))
+        .expect("rows can be written");
+    assert!(seen.len() >= 3, "{seen:?}");
+    assert!(seen.is_sorted() && seen[0] > 0, "{seen:?}");
+    assert!(seen.iter().all(|&count| count < rows.len()), "{seen:?}");
+    assert_eq!(read(), rows.len());
+}
