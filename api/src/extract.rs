@@ -234,6 +234,13 @@ pub fn securing(request: &HttpRequest, directory: &Directory) -> Result<Caller, 
     Ok(caller)
 }
 
+/// How many checks of a batch of the caller's space may be decided at once now.
+#[must_use]
+pub fn checks_at_once(request: &HttpRequest, caller: &Caller) -> usize {
+    let lines = request.app_data::<web::Data<Lines>>();
+    lines.map_or(usize::MAX, |lines| lines.checks_at_once(caller.space.id))
+}
+
 /// Refuses a space that does not coordinate.
 ///
 /// # Errors

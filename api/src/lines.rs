@@ -4,7 +4,8 @@
 //! microseconds. So the bytes of batches that are worked on at once are bounded: for each space, less
 //! while other spaces ask too, and for all together. Batches beyond that wait here, in the order in
 //! which they came, after their body was read and before it is parsed; a bounded number of each space,
-//! the next one is refused. Single requests never wait here.
+//! the next one is refused. Single requests never wait here. And a batch is decided a part at a time
+//! while other spaces ask too.
 //!
 //! Not here: the bounds on what is inside the node (`actors`), and on what a key may send
 //! ([`rate`](crate::rate)). Called by [`extract`](crate::extract). A space has one entry from its first
@@ -27,6 +28,9 @@ use crate::stopwatch::Stopwatch;
 
 /// What is counted: a batch takes its bytes in such parts, rounded up.
 const PART_BYTES: usize = 1_024;
+/// Checks of a batch that are decided at once while another space asks too: what they have recorded is
+/// synced in well under a millisecond more than one check takes.
+const BESIDE_CHECKS: usize = 125;
 
 /// The lines of all spaces. Shared by all workers.
 pub struct Lines {
@@ -138,6 +142,17 @@ impl Lines {
             asker.space != space && now_ms.saturating_sub(asker.at_ms) < self.bounds.asks_ms
         };
         !askers.iter().flatten().any(asks)
+    }
+
+    /// How many checks of a batch of the space may be decided at once now. All of them where no other
+    /// space asks; else few, for whoever asks meanwhile waits for the sync of all that are.
+    #[must_use]
+    pub fn checks_at_once(&self, space: SpaceId) -> usize {
+        if self.is_alone(space) {
+            usize::MAX
+        } else {
+            BESIDE_CHECKS
+        }
     }
 
     /// Whether one more batch of the space could wait. Takes nothing.

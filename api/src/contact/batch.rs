@@ -53,7 +53,9 @@ pub(crate) async fn post<D: Decider>(
     extract::take(&request, &caller, checks.len())?;
     let maker = Maker::new(&caller, key, &batch, (state.now)());
     let commands = commands(&maker, checks).await?;
-    let answers = decide(&state, &caller, commands, started, body.len()).await?;
+    let at_once = || extract::checks_at_once(&request, &caller);
+    let asked = (started, body.len());
+    let answers = decide(&state, &caller, commands, asked, at_once).await?;
     if answers
         .iter()
         .all(|answer| matches!(answer, Answer::Unavailable))
@@ -158,36 +160,45 @@ fn in_batch(failure: Failure, place: u32) -> Failure {
     Failure::new(failure.code, detail)
 }
 
-/// Has the commands decided.
+/// Has the commands decided, all at once or a part at a time, as `at_once` says before each part.
+///
+/// What is refused after a part was decided is answered in place, so that the answers there are reach
+/// the client. A keyed batch is refused as a whole: its repeat finds them.
 async fn decide<D: Decider>(
     state: &AppState<D>,
     caller: &Caller,
     mut commands: Vec<Command>,
-    started: Stopwatch,
-    bytes: usize,
+    (started, bytes): (Stopwatch, usize),
+    at_once: impl Fn() -> usize,
 ) -> Result<Vec<Answer<Reply>>, Failure> {
-    let mut answers = Vec::new();
-    // A keyed batch asks its first check alone: when its key belongs to another batch nothing else
-    // of it may be decided.
     let keyed = commands
         .first()
         .is_some_and(|first| first.receipt.is_some());
-    let rest = if keyed && commands.len() > 1 {
-        commands.split_off(1)
-    } else {
-        Vec::new()
-    };
-    for commands in [commands, rest] {
-        if commands.is_empty() {
-            continue;
-        }
+    let mut answers = Vec::new();
+    while !commands.is_empty() {
+        // A keyed batch asks its first check alone: when its key belongs to another batch nothing
+        // else of it may be decided.
+        let most = match keyed && answers.is_empty() {
+            true => 1,
+            false => at_once(),
+        };
+        let rest = commands.split_off(most.min(commands.len()));
         let asked = Asked {
-            commands,
+            commands: std::mem::replace(&mut commands, rest),
             policy: caller.space.policy.clone(),
             deadline: started.left(state.limits.batch_deadline_ms),
             bytes,
         };
-        let decided = state.decider.submit(asked).await?;
+        let count = asked.commands.len();
+        let decided = match state.decider.submit(asked).await {
+            Ok(decided) => decided,
+            Err(refused) if keyed || answers.is_empty() => return Err(refused.into()),
+            Err(_) => {
+                let undecided = std::iter::repeat_with(|| Answer::Unavailable);
+                answers.extend(undecided.take(count + commands.len()));
+                break;
+            }
+        };
         if answers.is_empty() {
             answers = decided;
         } else {

@@ -4,7 +4,7 @@
 use std::cell::Cell;
 use std::rc::Rc;
 
-use actix_web::body::BoxBody;
+use actix_web::body::{BoxBody, to_bytes};
 use actix_web::dev::{Service, ServiceResponse};
 use actix_web::http::StatusCode;
 use actix_web::test::{TestRequest, init_service};
@@ -144,5 +144,59 @@ fn batches_of_a_space_wait_in_a_bounded_line() {
         world.mode(Mode::Decide);
         let after = worker.call(asks(KEY_A, BATCH, &batch(0))).await.unwrap();
         assert_eq!(after.status(), StatusCode::OK, "nothing is left of them");
+    });
+}
+
+/// Beside another space a batch is decided in parts. What was decided before a part was refused is told;
+/// under a key the repeat tells it.
+#[test]
+fn what_is_refused_after_a_part_is_answered_in_place() {
+    rt::System::new().block_on(async {
+        let world = World::new();
+        let worker = worker(&world, limits()).await;
+        let ask = async |keyed: bool| {
+            let mut request = TestRequest::post()
+                .uri(BATCH)
+                .insert_header(("Authorization", format!("Bearer {KEY_A}")))
+                .set_json(batch(0));
+            if keyed {
+                request = request.insert_header(("Idempotency-Key", "parts"));
+            }
+            let answer = worker.call(request.to_request()).await;
+            let answer = match answer {
+                Ok(answer) => answer.into_parts().1,
+                Err(error) => error.error_response(),
+            };
+            let status = answer.status();
+            let body = to_bytes(answer.into_body()).await.unwrap();
+            (status, serde_json::from_slice::<Value>(&body).unwrap())
+        };
+        let decided = |answer: &Value| {
+            let results = answer["results"].as_array().unwrap();
+            assert_eq!(results.len(), 500);
+            let is_decided = |result: &&Value| result["reasons"] != json!(["unavailable"]);
+            let first = results.iter().take_while(is_decided).count();
+            assert_eq!(results.iter().filter(is_decided).count(), first);
+            first
+        };
+        world.mode(Mode::OnceThenOverloaded);
+        let (status, answer) = ask(false).await;
+        assert_eq!(
+            (status, decided(&answer)),
+            (StatusCode::OK, 500),
+            "it is alone"
+        );
+        world.mode(Mode::Decide);
+        let other = worker.call(asks(KEY_OTHER, CHECK, &check())).await.unwrap();
+        assert_eq!(other.status(), StatusCode::OK);
+        world.mode(Mode::OnceThenOverloaded);
+        let (status, answer) = ask(false).await;
+        assert_eq!((status, decided(&answer)), (StatusCode::OK, 125));
+        world.mode(Mode::OnceThenOverloaded);
+        let (status, problem) = ask(true).await;
+        assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{problem}");
+        world.mode(Mode::Decide);
+        let (status, answer) = ask(true).await;
+        assert_eq!((status, decided(&answer)), (StatusCode::OK, 500));
     });
 }

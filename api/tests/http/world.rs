@@ -32,6 +32,8 @@ pub(crate) const START: i64 = 1_796_040_000_000;
 pub(crate) enum Mode {
     #[default]
     Decide,
+    /// Decides what is asked once, then everything is [`Mode::Overloaded`].
+    OnceThenOverloaded,
     /// Every command gets the product's answer to a missed deadline, or none.
     Late,
     Rebuilding,
@@ -224,7 +226,9 @@ impl World {
         mode: Mode,
     ) -> Answer<Reply> {
         match mode {
-            Mode::Decide => Answer::Decided(self.decide(command, policy, false)),
+            Mode::Decide | Mode::OnceThenOverloaded => {
+                Answer::Decided(self.decide(command, policy, false))
+            }
             Mode::Full => Answer::Decided(self.decide(command, policy, true)),
             Mode::Undeclared => Answer::Decided(Reply::Undeclared(Member::Purpose)),
             Mode::OnlyFirst if index == 0 => Answer::Decided(self.decide(command, policy, false)),
@@ -256,6 +260,7 @@ impl Decider for World {
                 self.0.silent.fetch_add(1, Ordering::SeqCst);
                 std::future::pending::<()>().await;
             }
+            Mode::OnceThenOverloaded => *self.0.mode.lock().unwrap() = Mode::Overloaded,
             Mode::Decide
             | Mode::Late
             | Mode::Rebuilding
