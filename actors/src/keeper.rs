@@ -3,6 +3,13 @@
 //! Here: pacing over plain numbers. Not here: writing (`committer`) and encoding (`partition`).
 //! One partition at a time; a slice is asked for when the last one is durable and its bytes have
 //! been paid for at the pace, so that frames always go before chunks.
+//!
+//! The pace follows the journal. Up to half its bound it is the one of the settings. From there on a
+//! larger part of the commits carries a slice the longer the journal is, and at three quarters of the
+//! bound slices are written as fast as they can be. So
+//! snapshots settle at the speed that keeps the journal as long as it is, spread over all the time
+//! there is, and commits wait for few of their slices; intake, which stops at the bound, hardly ever
+//! meets it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -16,8 +23,7 @@ use crate::message::Monotonic;
 pub struct KeeperOptions {
     /// Least time between the starts of two rounds over the partitions, in milliseconds.
     pub snapshot_interval_ms: u64,
-    /// Bytes of snapshot written in a second while the journal is below half its bound; above, as
-    /// fast as they can be written.
+    /// Bytes of snapshot written in a second while the journal is below half its bound; above, more.
     pub snapshot_bytes_per_s: u64,
     /// Bound of the journal's tail; intake slows above it.
     pub journal_bytes_max: u64,
@@ -39,8 +45,10 @@ pub enum Order {
     Slice(Partition),
 }
 
-/// Slices asked for at once while the journal is above half its bound.
+/// Slices asked for at once when nothing but the journal's bound counts.
 const SLICES_PRESSED: u32 = 8;
+/// That much urgent is what cannot wait at all.
+const URGENT: u64 = 1_000;
 
 /// The snapshot that is being written.
 #[derive(Clone, Copy, Debug)]
@@ -49,8 +57,30 @@ struct Current {
     snapshot: u64,
     /// Slices that were asked for and are not durable yet.
     outstanding: u32,
-    /// When the next slice may be asked for.
-    next_at: Monotonic,
+}
+
+/// What is to be paid for before the next slice.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    /// When the last slice was written, and its bytes.
+    at: Monotonic,
+    bytes: u64,
+    /// Commits since.
+    commits: u64,
+}
+
+impl Written {
+    /// When it is paid for by its bytes.
+    fn paid_at(self, bytes_per_s: u64) -> Monotonic {
+        let pause = self.bytes.saturating_mul(1_000_000_000) / bytes_per_s.max(1);
+        Monotonic(self.at.0.saturating_add(pause))
+    }
+
+    /// Is it paid for by the commits that went without a slice? Half urgent, every second one does; a
+    /// tenth, nine of ten.
+    const fn is_paid_by_commits(self, urgency: u64) -> bool {
+        self.commits.saturating_mul(urgency) >= URGENT - urgency && urgency > 0
+    }
 }
 
 /// Snapshot pacing of one node.
@@ -61,6 +91,7 @@ pub struct Keeper {
     round: VecDeque<Partition>,
     round_from: Option<Monotonic>,
     current: Option<Current>,
+    written: Written,
     next_snapshot: u64,
     truncation_due: bool,
     sealed: u64,
@@ -79,6 +110,11 @@ impl Keeper {
             round: VecDeque::new(),
             round_from: None,
             current: None,
+            written: Written {
+                at: Monotonic(0),
+                bytes: 0,
+                commits: 0,
+            },
             next_snapshot: epoch << 32,
             truncation_due: false,
             sealed: 0,
@@ -86,17 +122,14 @@ impl Keeper {
         }
     }
 
-    /// What to ask for now; to be called until it answers nothing. While the journal is below half
-    /// its bound, one slice at a time and at the pace; above, several and as fast as they are
-    /// written, for the bound would otherwise stop intake.
+    /// What to ask for now; to be called until it answers nothing. One slice at a time, paid for as
+    /// the module says; several where it is most urgent.
     pub fn poll(&mut self, now: Monotonic, journal: JournalSize) -> Option<Order> {
-        let pressed = journal.bytes > self.options.journal_bytes_max / 2;
+        let urgency = self.urgency(journal);
+        let is_paid = now >= self.paid_at() || self.written.is_paid_by_commits(urgency);
         if let Some(current) = &mut self.current {
-            let (most, paid) = match pressed {
-                true => (SLICES_PRESSED, true),
-                false => (1, now >= current.next_at),
-            };
-            if current.outstanding >= most || !paid {
+            let most = if urgency == URGENT { SLICES_PRESSED } else { 1 };
+            if current.outstanding >= most || !is_paid {
                 return None;
             }
             current.outstanding += 1;
@@ -110,6 +143,9 @@ impl Keeper {
                 .collect();
             self.round_from = Some(now);
         }
+        if !is_paid {
+            return None;
+        }
         let partition = self.round.pop_front()?;
         let snapshot = self.next_snapshot;
         self.next_snapshot += 1;
@@ -117,7 +153,6 @@ impl Keeper {
             partition,
             snapshot,
             outstanding: 1,
-            next_at: now,
         });
         let position = self.coverage.last(partition.group());
         Some(Order::Begin {
@@ -127,13 +162,14 @@ impl Keeper {
         })
     }
 
-    /// When [`Self::poll`] should be called again though nothing was committed.
+    /// When [`Self::poll`] should be called again though nothing was committed. The journal's length
+    /// counts for nothing here: while nothing is committed nobody waits for snapshots.
     #[must_use]
     pub fn wake_at(&self) -> Option<Monotonic> {
         match &self.current {
             Some(current) if current.outstanding > 0 => None,
-            Some(current) => Some(current.next_at),
-            None => self.round_from.map(|from| self.next_round(from)),
+            None if self.round.is_empty() => self.round_from.map(|from| self.next_round(from)),
+            Some(_) | None => Some(self.paid_at()),
         }
     }
 
@@ -143,6 +179,7 @@ impl Keeper {
             self.coverage
                 .appended(append.group, append.sequence, &append.partitions);
         }
+        self.written.commits = self.written.commits.saturating_add(1);
         for slice in &commit.slices {
             self.slice_written(slice.partition, slice.snapshot, slice.bytes.len(), now);
         }
@@ -204,8 +241,21 @@ impl Keeper {
         &self.coverage
     }
 
+    /// How urgent snapshots are, up to [`URGENT`]: from half the journal's bound to three quarters.
+    const fn urgency(&self, journal: JournalSize) -> u64 {
+        let half = self.options.journal_bytes_max / 2;
+        let above = journal.bytes.saturating_sub(half);
+        // The bound is at least 4 MiB, and a quarter of it not nothing.
+        let urgency = above.saturating_mul(URGENT) / (half / 2);
+        if urgency < URGENT { urgency } else { URGENT }
+    }
+
+    fn paid_at(&self) -> Monotonic {
+        self.written.paid_at(self.options.snapshot_bytes_per_s)
+    }
+
     fn round_is_due(&self, now: Monotonic, journal: JournalSize) -> bool {
-        journal.bytes > self.options.journal_bytes_max / 2
+        self.urgency(journal) > 0
             || self
                 .round_from
                 .is_none_or(|from| now >= self.next_round(from))
@@ -216,21 +266,23 @@ impl Keeper {
     }
 
     fn slice_written(&mut self, partition: Partition, snapshot: u64, bytes: usize, now: Monotonic) {
-        let rate = self.options.snapshot_bytes_per_s.max(1);
         let Some(current) = &mut self.current else {
             return;
         };
         if current.partition == partition && current.snapshot == snapshot {
-            let pause = (bytes as u64).saturating_mul(1_000_000_000) / rate;
             current.outstanding = current.outstanding.saturating_sub(1);
-            current.next_at = Monotonic(now.0 + pause);
+            self.written = Written {
+                at: now,
+                bytes: bytes as u64,
+                commits: 0,
+            };
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use interlock_storage::{Append, Epoch, Group, SnapshotSlice};
+    use interlock_storage::{Append, Epoch, Group, SnapshotSeal, SnapshotSlice};
 
     use super::*;
 
@@ -304,7 +356,7 @@ mod tests {
     fn a_long_journal_is_snapshotted_as_fast_as_it_goes() {
         let long = JournalSize {
             commits: 1,
-            bytes: 501,
+            bytes: 750,
         };
         let mut keeper = keeper();
         assert!(matches!(
@@ -313,5 +365,74 @@ mod tests {
         ));
         let asked = std::iter::from_fn(|| keeper.poll(Monotonic(0), long)).count();
         assert_eq!(asked as u32 + 1, SLICES_PRESSED);
+    }
+
+    /// The longer the journal, the fewer commits go without a slice.
+    #[test]
+    fn more_commits_carry_a_slice_as_the_journal_grows() {
+        for (bytes, between) in [(501, 249), (525, 9), (625, 1), (700, 1), (749, 1)] {
+            let journal = JournalSize { commits: 1, bytes };
+            let mut keeper = keeper();
+            let begun = keeper.poll(Monotonic(0), journal);
+            let Some(Order::Begin { snapshot, .. }) = begun else {
+                panic!("a partition is not covered");
+            };
+            keeper.committed(&slice(snapshot, 0), Monotonic(0));
+            for commit in 0..between {
+                let early = keeper.poll(Monotonic(0), journal);
+                assert_eq!(early, None, "{bytes} bytes, {commit} commits");
+                keeper.committed(&Commit::default(), Monotonic(0));
+            }
+            let asked = keeper.poll(Monotonic(0), journal);
+            assert_eq!(asked, Some(Order::Slice(Partition(3))), "{bytes} bytes");
+            let second = keeper.poll(Monotonic(0), journal);
+            assert_eq!(second, None, "one at a time");
+        }
+    }
+
+    /// Also a round of many small partitions keeps the pace.
+    #[test]
+    fn the_next_partition_begins_when_the_last_is_paid_for() {
+        let short = JournalSize {
+            commits: 1,
+            bytes: 400,
+        };
+        let mut keeper = keeper();
+        let append = Append {
+            group: Group(0),
+            epoch: Epoch(1),
+            sequence: Sequence(2),
+            partitions: vec![Partition(4)],
+            records: vec![0],
+        };
+        let commit = Commit {
+            appends: vec![append],
+            ..Commit::default()
+        };
+        keeper.committed(&commit, Monotonic(0));
+        let begun = keeper.poll(Monotonic(0), short);
+        let Some(Order::Begin { snapshot, .. }) = begun else {
+            panic!("two partitions are not covered");
+        };
+        let mut whole = slice(snapshot, 0);
+        whole.seals.push(SnapshotSeal {
+            partition: Partition(3),
+            snapshot,
+            position: Sequence(1),
+            slices: 1,
+            header: Vec::new(),
+        });
+        keeper.committed(&whole, Monotonic(0));
+        assert_eq!(keeper.poll(Monotonic(499_999_999), short), None);
+        let at = Monotonic(500_000_000);
+        assert_eq!(keeper.wake_at(), Some(at));
+        let next = keeper.poll(at, short);
+        assert!(matches!(
+            next,
+            Some(Order::Begin {
+                partition: Partition(4),
+                ..
+            })
+        ));
     }
 }
