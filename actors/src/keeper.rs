@@ -4,9 +4,9 @@
 //! One partition at a time; a slice is asked for when the last one is durable and its bytes have
 //! been paid for at the pace, so that frames always go before chunks.
 //!
-//! The pace follows the journal. Up to half its bound it is the one of the settings. From there on a
-//! larger part of the commits carries a slice the longer the journal is, and at three quarters of the
-//! bound slices are written as fast as they can be. So
+//! The pace follows the journal. Up to a quarter of its bound it is the one of the settings. From there on
+//! a larger part of the commits carries a slice the longer the journal is, and at half of the bound slices
+//! are written as fast as they can be. So
 //! snapshots settle at the speed that keeps the journal as long as it is, spread over all the time
 //! there is, and commits wait for few of their slices; intake, which stops at the bound, hardly ever
 //! meets it.
@@ -23,7 +23,8 @@ use crate::message::Monotonic;
 pub struct KeeperOptions {
     /// Least time between the starts of two rounds over the partitions, in milliseconds.
     pub snapshot_interval_ms: u64,
-    /// Bytes of snapshot written in a second while the journal is below half its bound; above, more.
+    /// Bytes of snapshot written in a second while the journal is below a quarter of its bound; above,
+    /// more.
     pub snapshot_bytes_per_s: u64,
     /// Bound of the journal's tail; intake slows above it.
     pub journal_bytes_max: u64,
@@ -241,12 +242,13 @@ impl Keeper {
         &self.coverage
     }
 
-    /// How urgent snapshots are, up to [`URGENT`]: from half the journal's bound to three quarters.
+    /// How urgent snapshots are, up to [`URGENT`]: from a quarter of the journal's bound to half of it.
     const fn urgency(&self, journal: JournalSize) -> u64 {
-        let half = self.options.journal_bytes_max / 2;
-        let above = journal.bytes.saturating_sub(half);
-        // The bound is at least 4 MiB, and a quarter of it not nothing.
-        let urgency = above.saturating_mul(URGENT) / (half / 2);
+        let quarter = self.options.journal_bytes_max / 4;
+        let above = journal.bytes.saturating_sub(quarter);
+        let Some(urgency) = above.saturating_mul(URGENT).checked_div(quarter) else {
+            return URGENT;
+        };
         if urgency < URGENT { urgency } else { URGENT }
     }
 
@@ -326,7 +328,7 @@ mod tests {
     fn a_short_journal_is_snapshotted_at_the_pace() {
         let short = JournalSize {
             commits: 1,
-            bytes: 400,
+            bytes: 200,
         };
         let mut keeper = keeper();
         let Some(Order::Begin {
@@ -356,7 +358,7 @@ mod tests {
     fn a_long_journal_is_snapshotted_as_fast_as_it_goes() {
         let long = JournalSize {
             commits: 1,
-            bytes: 750,
+            bytes: 500,
         };
         let mut keeper = keeper();
         assert!(matches!(
@@ -370,7 +372,7 @@ mod tests {
     /// The longer the journal, the fewer commits go without a slice.
     #[test]
     fn more_commits_carry_a_slice_as_the_journal_grows() {
-        for (bytes, between) in [(501, 249), (525, 9), (625, 1), (700, 1), (749, 1)] {
+        for (bytes, between) in [(251, 249), (275, 9), (375, 1), (450, 1), (499, 1)] {
             let journal = JournalSize { commits: 1, bytes };
             let mut keeper = keeper();
             let begun = keeper.poll(Monotonic(0), journal);
@@ -395,7 +397,7 @@ mod tests {
     fn the_next_partition_begins_when_the_last_is_paid_for() {
         let short = JournalSize {
             commits: 1,
-            bytes: 400,
+            bytes: 200,
         };
         let mut keeper = keeper();
         let append = Append {

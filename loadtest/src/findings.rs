@@ -96,6 +96,8 @@ pub(crate) struct Standing {
     pub(crate) resident_bytes: u64,
     /// The journal's tail that no snapshot covers.
     pub(crate) journal_bytes: u64,
+    /// Snapshots of partitions since the start.
+    pub(crate) snapshots: u64,
     /// Entities that went since the start.
     pub(crate) purged: u64,
 }

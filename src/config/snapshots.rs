@@ -7,7 +7,8 @@ section! {
     Snapshots = "snapshots" {
         /// Milliseconds from the start of one round of snapshots to the next.
         interval_ms: u64 = integer(300_000, 100, 86_400_000),
-        /// Bytes a second that snapshots write while there is load.
+        /// Bytes a second that snapshots write while the journal is below a quarter of its bound; above,
+        /// more, the longer it is.
         bytes_per_s: u64 = integer(10_485_760, 1_048_576, 1_073_741_824),
         /// Customers, objects and effects that one turn encodes for a snapshot.
         slice_entities_max: u64 = integer(500, 1, 10_000),

@@ -257,6 +257,7 @@ fn standing(target: &Target, metrics: &Metrics, at_s: f64) -> Standing {
         history_bytes,
         resident_bytes: resident.unwrap_or(0),
         journal_bytes: count("interlock_journal_bytes"),
+        snapshots: count("interlock_snapshots_completed"),
         purged: count("interlock_purged_total"),
     }
 }
