@@ -62,6 +62,9 @@ pub(crate) struct CommitThread<M: Machine> {
     pub(crate) options: CommitOptions,
 }
 
+/// From one part in so many of its bound on a journal is long: snapshots are, too, in a hurry from there.
+const LONG_PART: u64 = 4;
+
 /// Longest sleep: the wall clock is looked at this often, and the disk, also after every commit.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -178,6 +181,9 @@ impl<M: Machine> CommitThread<M> {
             while let Some(order) = self.committer.keeper().poll(now, journal) {
                 self.order(order);
             }
+        }
+        if journal.bytes > self.options.journal_bytes_max / LONG_PART {
+            self.committer.hurry_history();
         }
         if self.committer.keeper_ref().truncation_due() {
             self.note(|state| state.truncation = true);

@@ -159,6 +159,13 @@ impl<M: Machine> Committer<M> {
         self.history.as_ref().map_or(Ok(()), Feed::wait_for_room)
     }
 
+    /// Has history hurry where truncation waits for it. For a journal that is long already.
+    pub fn hurry_history(&self) {
+        if let (true, Some(history)) = (self.held_back, &self.history) {
+            history.hurry();
+        }
+    }
+
     /// Truncates what snapshots cover and history has, a bounded step; answers whether more is left.
     ///
     /// # Errors

@@ -21,6 +21,8 @@ const BATCH: &str = "/v1/coordination/check/batch";
 const CHECK: &str = "/v1/coordination/check";
 const NOW: &str = "2026-01-05T12:00:00Z";
 const CONFIG: &str = "[snapshots]\ninterval_ms = 100\n[journal]\njournal_bytes_max = 8_388_608\n";
+/// The same with room for all that one client writes while an export reads, on however busy a machine.
+const ROOMY: &str = "[snapshots]\ninterval_ms = 100\n[journal]\njournal_bytes_max = 134_217_728\n";
 const SIZE: usize = 100;
 /// What an operator seals with.
 const KEY_FILE: &str = "thirty-two bytes of an operator, say";
@@ -95,7 +97,7 @@ fn restore(setup: &Setup, words: &[&str]) {
 /// Pitfall 34.
 #[test]
 fn a_node_comes_back_from_an_export_that_was_made_under_load() {
-    let server = setup().shards(2).start();
+    let server = setup().config(ROOMY).shards(2).start();
     let setup = server.setup();
     setup.data().write_closed("key", KEY_FILE);
     let new = new_key(&setup);

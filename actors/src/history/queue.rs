@@ -115,9 +115,14 @@ impl Feed {
             self.appends.send(append).ok();
         }
         if self.bytes.load(Ordering::Acquire) > self.bytes_max / HURRY_PART {
-            // When it is full the writer is told already.
-            self.hurry.try_send(()).ok();
+            self.hurry();
         }
+    }
+
+    /// Has the writer not rest: somebody waits for it.
+    pub(crate) fn hurry(&self) {
+        // When it is full the writer is told already.
+        self.hurry.try_send(()).ok();
     }
 
     /// Bytes that were handed over and that history does not have durably.
