@@ -62,9 +62,6 @@ pub(crate) struct CommitThread<M: Machine> {
     pub(crate) options: CommitOptions,
 }
 
-/// From one part in so many of its bound on a journal is long: snapshots are, too, in a hurry from there.
-const LONG_PART: u64 = 4;
-
 /// Longest sleep: the wall clock is looked at this often, and the disk, also after every commit.
 const LOOK: Duration = Duration::from_secs(1);
 
@@ -182,7 +179,7 @@ impl<M: Machine> CommitThread<M> {
                 self.order(order);
             }
         }
-        if journal.bytes > self.options.journal_bytes_max / LONG_PART {
+        if self.committer.keeper_ref().is_pressed(journal) {
             self.committer.hurry_history();
         }
         if self.committer.keeper_ref().truncation_due() {

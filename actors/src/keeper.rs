@@ -6,10 +6,9 @@
 //!
 //! The pace follows the journal. Up to a quarter of its bound it is the one of the settings. From there on
 //! a larger part of the commits carries a slice the longer the journal is, and at half of the bound slices
-//! are written as fast as they can be. So
-//! snapshots settle at the speed that keeps the journal as long as it is, spread over all the time
-//! there is, and commits wait for few of their slices; intake, which stops at the bound, hardly ever
-//! meets it.
+//! are written as fast as they can be. So snapshots settle at the speed that keeps the journal as long as
+//! it is, spread over all the time there is, and commits wait for few of their slices; intake, which stops
+//! at the bound, hardly ever meets it.
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -242,6 +241,12 @@ impl Keeper {
         &self.coverage
     }
 
+    /// Is the journal so long that snapshots are in a hurry, and whatever keeps truncation back?
+    #[must_use]
+    pub const fn is_pressed(&self, journal: JournalSize) -> bool {
+        self.urgency(journal) > 0
+    }
+
     /// How urgent snapshots are, up to [`URGENT`]: from a quarter of the journal's bound to half of it.
     const fn urgency(&self, journal: JournalSize) -> u64 {
         let quarter = self.options.journal_bytes_max / 4;
@@ -257,7 +262,7 @@ impl Keeper {
     }
 
     fn round_is_due(&self, now: Monotonic, journal: JournalSize) -> bool {
-        self.urgency(journal) > 0
+        self.is_pressed(journal)
             || self
                 .round_from
                 .is_none_or(|from| now >= self.next_round(from))
@@ -296,19 +301,23 @@ mod tests {
 
     fn keeper() -> Keeper {
         let mut keeper = Keeper::new(OPTIONS, Coverage::default(), 1);
+        keeper.committed(&append(1, 3), Monotonic(0));
+        keeper
+    }
+
+    /// The group's next frame, of one partition.
+    fn append(sequence: u64, partition: u16) -> Commit {
         let append = Append {
             group: Group(0),
             epoch: Epoch(1),
-            sequence: Sequence(1),
-            partitions: vec![Partition(3)],
+            sequence: Sequence(sequence),
+            partitions: vec![Partition(partition)],
             records: vec![0],
         };
-        let commit = Commit {
+        Commit {
             appends: vec![append],
             ..Commit::default()
-        };
-        keeper.committed(&commit, Monotonic(0));
-        keeper
+        }
     }
 
     fn slice(snapshot: u64, index: u32) -> Commit {
@@ -400,18 +409,7 @@ mod tests {
             bytes: 200,
         };
         let mut keeper = keeper();
-        let append = Append {
-            group: Group(0),
-            epoch: Epoch(1),
-            sequence: Sequence(2),
-            partitions: vec![Partition(4)],
-            records: vec![0],
-        };
-        let commit = Commit {
-            appends: vec![append],
-            ..Commit::default()
-        };
-        keeper.committed(&commit, Monotonic(0));
+        keeper.committed(&append(2, 4), Monotonic(0));
         let begun = keeper.poll(Monotonic(0), short);
         let Some(Order::Begin { snapshot, .. }) = begun else {
             panic!("two partitions are not covered");
