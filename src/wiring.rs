@@ -232,6 +232,7 @@ pub(crate) fn node_options(
         keeper: KeeperOptions {
             snapshot_interval_ms: config.snapshots.interval_ms,
             snapshot_bytes_per_s: config.snapshots.bytes_per_s,
+            journal_bytes_soft: config.snapshots.journal_bytes_soft,
             journal_bytes_max: config.journal.journal_bytes_max,
         },
         history: HistoryOptions {

@@ -4,13 +4,18 @@
 //! One partition at a time; a slice is asked for when the last one is durable and its bytes have
 //! been paid for at the pace, so that frames always go before chunks.
 //!
-//! The pace follows the journal. Up to a quarter of its bound it is the one of the settings. From there on
-//! a larger part of the commits carries a slice the longer the journal is, and at half of the bound slices
-//! are written as fast as they can be. So snapshots settle at the speed that keeps the journal as long as
-//! it is, spread over all the time there is, and commits wait for few of their slices; intake, which stops
-//! at the bound, hardly ever meets it.
+//! The pace follows the journal. While it is short, it is the one of the settings. Then a larger part of
+//! the commits carries a slice the longer the journal is, so snapshots settle at the speed that keeps it
+//! as long as it is, spread over all the time there is, and commits wait for few of their slices.
+//!
+//! Two lengths count. Half of the soft bound is where commits begin to carry slices, and at the soft bound
+//! each has one. It is twice the live state, but no less than a setting: to write the live state anew costs
+//! the same however long the journal is, so a small one is worth it early and a large one late, and the
+//! disk and the next start never bear much more than a few times what is live. From a quarter of the hard
+//! bound commits carry slices too, and at half of it slices are written as fast as they can be: intake,
+//! which stops at the bound, hardly ever meets it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
 use interlock_storage::{Commit, Coverage, JournalSize, Partition, Positions, Sequence};
@@ -22,9 +27,10 @@ use crate::message::Monotonic;
 pub struct KeeperOptions {
     /// Least time between the starts of two rounds over the partitions, in milliseconds.
     pub snapshot_interval_ms: u64,
-    /// Bytes of snapshot written in a second while the journal is below a quarter of its bound; above,
-    /// more.
+    /// Bytes of snapshot written in a second while the journal is short; above, more.
     pub snapshot_bytes_per_s: u64,
+    /// Least soft bound of the journal's tail.
+    pub journal_bytes_soft: u64,
     /// Bound of the journal's tail; intake slows above it.
     pub journal_bytes_max: u64,
 }
@@ -57,6 +63,23 @@ struct Current {
     snapshot: u64,
     /// Slices that were asked for and are not durable yet.
     outstanding: u32,
+    /// Bytes of its slices so far.
+    bytes: u64,
+}
+
+/// What was last written of each partition: about what is live. Nothing of what an earlier start wrote, so
+/// a node that was just started takes its state for small and writes it anew somewhat early.
+#[derive(Debug, Default)]
+struct Live {
+    bytes: BTreeMap<Partition, u64>,
+    sum: u64,
+}
+
+impl Live {
+    fn is(&mut self, partition: Partition, bytes: u64) {
+        let before = self.bytes.insert(partition, bytes).unwrap_or(0);
+        self.sum = self.sum - before + bytes;
+    }
 }
 
 /// What is to be paid for before the next slice.
@@ -92,6 +115,7 @@ pub struct Keeper {
     round_from: Option<Monotonic>,
     current: Option<Current>,
     written: Written,
+    live: Live,
     next_snapshot: u64,
     truncation_due: bool,
     sealed: u64,
@@ -103,7 +127,7 @@ impl Keeper {
     /// A keeper over what the log has; `epoch` makes this start's snapshot names larger than those
     /// of every earlier start, finished or not.
     #[must_use]
-    pub const fn new(options: KeeperOptions, coverage: Coverage, epoch: u64) -> Self {
+    pub fn new(options: KeeperOptions, coverage: Coverage, epoch: u64) -> Self {
         Self {
             options,
             coverage,
@@ -115,6 +139,7 @@ impl Keeper {
                 bytes: 0,
                 commits: 0,
             },
+            live: Live::default(),
             next_snapshot: epoch << 32,
             truncation_due: false,
             sealed: 0,
@@ -127,8 +152,9 @@ impl Keeper {
     pub fn poll(&mut self, now: Monotonic, journal: JournalSize) -> Option<Order> {
         let urgency = self.urgency(journal);
         let is_paid = now >= self.paid_at() || self.written.is_paid_by_commits(urgency);
+        let pressed = self.pressed(journal);
         if let Some(current) = &mut self.current {
-            let most = if urgency == URGENT { SLICES_PRESSED } else { 1 };
+            let most = if pressed == URGENT { SLICES_PRESSED } else { 1 };
             if current.outstanding >= most || !is_paid {
                 return None;
             }
@@ -153,6 +179,7 @@ impl Keeper {
             partition,
             snapshot,
             outstanding: 1,
+            bytes: 0,
         });
         let position = self.coverage.last(partition.group());
         Some(Order::Begin {
@@ -188,11 +215,9 @@ impl Keeper {
             self.truncation_due = true;
             self.sealed += 1;
             self.sealed_at = now;
-            if self
-                .current
-                .is_some_and(|current| current.snapshot == seal.snapshot)
-            {
-                self.current = None;
+            let of = |current: &mut Current| current.snapshot == seal.snapshot;
+            if let Some(whole) = self.current.take_if(of) {
+                self.live.is(whole.partition, whole.bytes);
             }
         }
     }
@@ -241,20 +266,22 @@ impl Keeper {
         &self.coverage
     }
 
-    /// Is the journal so long that snapshots are in a hurry, and whatever keeps truncation back?
+    /// Is the journal's bound so near that whatever keeps truncation back is in a hurry?
     #[must_use]
     pub const fn is_pressed(&self, journal: JournalSize) -> bool {
-        self.urgency(journal) > 0
+        self.pressed(journal) > 0
     }
 
-    /// How urgent snapshots are, up to [`URGENT`]: from a quarter of the journal's bound to half of it.
-    const fn urgency(&self, journal: JournalSize) -> u64 {
-        let quarter = self.options.journal_bytes_max / 4;
-        let above = journal.bytes.saturating_sub(quarter);
-        let Some(urgency) = above.saturating_mul(URGENT).checked_div(quarter) else {
-            return URGENT;
-        };
-        if urgency < URGENT { urgency } else { URGENT }
+    /// How urgent snapshots are, up to [`URGENT`], by whichever bound is nearer.
+    fn urgency(&self, journal: JournalSize) -> u64 {
+        let soft = self.options.journal_bytes_soft;
+        let soft = soft.max(self.live.sum.saturating_mul(2));
+        rising(journal, soft / 2).max(self.pressed(journal))
+    }
+
+    /// How urgent snapshots are by the hard bound.
+    const fn pressed(&self, journal: JournalSize) -> u64 {
+        rising(journal, self.options.journal_bytes_max / 4)
     }
 
     fn paid_at(&self) -> Monotonic {
@@ -262,7 +289,7 @@ impl Keeper {
     }
 
     fn round_is_due(&self, now: Monotonic, journal: JournalSize) -> bool {
-        self.is_pressed(journal)
+        self.urgency(journal) > 0
             || self
                 .round_from
                 .is_none_or(|from| now >= self.next_round(from))
@@ -278,6 +305,7 @@ impl Keeper {
         };
         if current.partition == partition && current.snapshot == snapshot {
             current.outstanding = current.outstanding.saturating_sub(1);
+            current.bytes = current.bytes.saturating_add(bytes as u64);
             self.written = Written {
                 at: now,
                 bytes: bytes as u64,
@@ -285,6 +313,15 @@ impl Keeper {
             };
         }
     }
+}
+
+/// From nothing at a length to [`URGENT`] at twice that length.
+const fn rising(journal: JournalSize, from: u64) -> u64 {
+    let above = journal.bytes.saturating_sub(from);
+    let Some(urgency) = above.saturating_mul(URGENT).checked_div(from) else {
+        return URGENT;
+    };
+    if urgency < URGENT { urgency } else { URGENT }
 }
 
 #[cfg(test)]
@@ -296,6 +333,7 @@ mod tests {
     const OPTIONS: KeeperOptions = KeeperOptions {
         snapshot_interval_ms: 1_000,
         snapshot_bytes_per_s: 1_000,
+        journal_bytes_soft: 1_000,
         journal_bytes_max: 1_000,
     };
 
@@ -317,6 +355,16 @@ mod tests {
         Commit {
             appends: vec![append],
             ..Commit::default()
+        }
+    }
+
+    fn seal(partition: u16, snapshot: u64, slices: u32) -> SnapshotSeal {
+        SnapshotSeal {
+            partition: Partition(partition),
+            snapshot,
+            position: Sequence(1),
+            slices,
+            header: Vec::new(),
         }
     }
 
@@ -401,6 +449,44 @@ mod tests {
         }
     }
 
+    /// At the soft bound each commit carries a slice, and never more than one; where more is live, the
+    /// bound is twice that.
+    #[test]
+    fn the_soft_bound_is_twice_what_is_live() {
+        let options = KeeperOptions {
+            journal_bytes_soft: 200,
+            journal_bytes_max: 100_000,
+            ..OPTIONS
+        };
+        let journal = |bytes| JournalSize { commits: 1, bytes };
+        let mut keeper = Keeper::new(options, Coverage::default(), 1);
+        keeper.committed(&append(1, 3), Monotonic(0));
+        let rises = |keeper: &Keeper, (from, to): (u64, u64)| {
+            let urgency = |bytes| keeper.urgency(journal(bytes));
+            assert_eq!((urgency(from), urgency(to)), (0, URGENT));
+            assert!((1..URGENT).contains(&urgency(u64::midpoint(from, to))));
+        };
+        rises(&keeper, (100, 200));
+        let begun = keeper.poll(Monotonic(0), journal(200));
+        let Some(Order::Begin { snapshot, .. }) = begun else {
+            panic!("a partition is not covered");
+        };
+        assert_eq!(
+            keeper.poll(Monotonic(0), journal(200)),
+            None,
+            "one a commit"
+        );
+        keeper.committed(&slice(snapshot, 0), Monotonic(0));
+        let next = keeper.poll(Monotonic(0), journal(200));
+        assert_eq!(next, Some(Order::Slice(Partition(3))), "at once");
+        let mut whole = slice(snapshot, 1);
+        whole.seals.push(seal(3, snapshot, 2));
+        keeper.committed(&whole, Monotonic(0));
+        rises(&keeper, (1_000, 2_000));
+        assert!(!keeper.is_pressed(journal(2_000)));
+        assert!(keeper.is_pressed(journal(25_100)));
+    }
+
     /// Also a round of many small partitions keeps the pace.
     #[test]
     fn the_next_partition_begins_when_the_last_is_paid_for() {
@@ -415,13 +501,7 @@ mod tests {
             panic!("two partitions are not covered");
         };
         let mut whole = slice(snapshot, 0);
-        whole.seals.push(SnapshotSeal {
-            partition: Partition(3),
-            snapshot,
-            position: Sequence(1),
-            slices: 1,
-            header: Vec::new(),
-        });
+        whole.seals.push(seal(3, snapshot, 1));
         keeper.committed(&whole, Monotonic(0));
         assert_eq!(keeper.poll(Monotonic(499_999_999), short), None);
         let at = Monotonic(500_000_000);

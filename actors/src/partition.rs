@@ -3,6 +3,7 @@
 //! Here: state that exactly one shard owns. Not here: when to lend, decide or write (`shard`).
 //! Keeps L1: an entity is home, or on exactly one loan.
 
+mod ahead;
 mod index;
 mod slice;
 mod table;
@@ -20,6 +21,7 @@ use crate::message::Transaction;
 use crate::stats::Encoded;
 use table::Table;
 
+pub(crate) use ahead::read_ahead;
 pub use slice::ENTITY_BYTES_MAX;
 pub(crate) use slice::{decode_slice, encode_entity};
 

@@ -197,15 +197,15 @@ impl EntryView<'_> {
     }
 }
 
-impl RecordView<'_> {
+impl<'a> RecordView<'a> {
     /// Visits the entries in order.
     ///
     /// # Errors
     /// When the bytes are damaged, or what `visit` returns.
-    pub fn entries<'s>(
-        &'s self,
-        visit: &mut dyn FnMut(EntryView<'s>) -> Result<(), LogError>,
-    ) -> Result<&'s [u8], LogError> {
+    pub fn entries(
+        &self,
+        visit: &mut dyn FnMut(EntryView<'a>) -> Result<(), LogError>,
+    ) -> Result<&'a [u8], LogError> {
         let mut rest = self.rest;
         for _ in 0..self.head.entries {
             let (head, tail): (EntryHead, _) =
@@ -243,7 +243,7 @@ impl RecordView<'_> {
     ///
     /// # Errors
     /// When the bytes are damaged.
-    pub fn note_bytes(&self) -> Result<Option<&[u8]>, LogError> {
+    pub fn note_bytes(&self) -> Result<Option<&'a [u8]>, LogError> {
         match self.entries(&mut |_| Ok(()))?.split_first() {
             Some((0, [])) => Ok(None),
             Some((1, note)) => Ok(Some(note)),
@@ -256,9 +256,9 @@ impl RecordView<'_> {
 ///
 /// # Errors
 /// When the bytes are damaged, or of a product or format this build does not know.
-pub fn visit<M: Machine>(
-    mut bytes: &[u8],
-    each: &mut dyn FnMut(RecordView<'_>) -> Result<(), LogError>,
+pub fn visit<'a, M: Machine>(
+    mut bytes: &'a [u8],
+    each: &mut dyn FnMut(RecordView<'a>) -> Result<(), LogError>,
 ) -> Result<(), LogError> {
     while !bytes.is_empty() {
         let (length, tail) = split(bytes, 4)?;

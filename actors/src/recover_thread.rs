@@ -1,7 +1,7 @@
 //! Recovery on its own threads, beside a server that already listens.
 //!
-//! Here: one thread for each shard reads the log, then the clock is judged, then partitions are
-//! adopted and announced. Not here: reading (`recovery`). File calls are allowed here and nowhere
+//! Here: threads read the log, each for its share of the partitions, then the clock is judged, then
+//! partitions are adopted and announced. Not here: reading (`recovery`). File calls are allowed here and nowhere
 //! else outside the committer: these are plain threads, not Arbiters.
 
 use std::sync::Arc;
@@ -22,6 +22,9 @@ use crate::readiness::Readiness;
 use crate::recovery::{Rebuilt, rebuild};
 use crate::shard::Pressure;
 use crate::shard_actor::{Deliver, ShardActor};
+
+/// Most threads that read the log: each reads all of it, which more of them would wait for.
+const THREADS_MAX: u16 = 8;
 
 /// What recovery needs and whom it tells.
 pub(crate) struct Recovery<M: Machine> {
@@ -64,15 +67,17 @@ pub(crate) fn run<M: Machine>(recovery: Recovery<M>) {
     recovery.report.send_replace(Some(report));
 }
 
-/// One thread for each shard; each reads its own partitions out of the whole log.
+/// As many threads as there are processors, whatever the shards: nothing else is done meanwhile, and
+/// what takes the time is changing entities. Each reads its own partitions out of the whole log.
 fn read<M: Machine>(recovery: &Recovery<M>) -> Result<Vec<Rebuilt<M>>, LogError> {
-    let shards = u16::try_from(recovery.shards.len()).expect("a node has few shards");
+    let processors = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = u16::try_from(processors).map_or(THREADS_MAX, |it| it.min(THREADS_MAX));
     let log = &recovery.log;
     std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..shards)
+        let threads: Vec<_> = (0..threads)
             .map(|index| {
                 scope.spawn(move || {
-                    rebuild::<M>(&**log, &|partition| shard_of(partition, shards) == index)
+                    rebuild::<M>(&**log, &|partition| partition.0 % threads == index)
                 })
             })
             .collect();

@@ -1,7 +1,8 @@
 //! Rebuilding partitions from snapshots and the journal's tail.
 //!
-//! Here: reading the log into partitions, with every check that replay owes (C6). Called by one
-//! recovery thread for each shard, and by the simulator. Not here: when decisions may start.
+//! Here: reading the log into partitions, with every check that replay owes (C6). Called by the
+//! recovery threads, each for its share of the partitions, and by the simulator. Not here: when
+//! decisions may start.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -13,9 +14,16 @@ use interlock_storage::{
     Log, LogError, Partition as PartitionId, Replayed, Sequence, SnapshotInfo,
 };
 
-use crate::partition::{Found, Partition, SnapshotHead, decode_slice};
+use crate::partition::{Found, Partition, SnapshotHead, decode_slice, read_ahead};
 use crate::placement::partition_of;
 use crate::record::{self, Change, EntryView, RecordView};
+
+/// Entries whose entities are read together before the first of them is changed: enough that waits for
+/// memory overlap, few enough that the first is still near when the last was read.
+const TOGETHER: usize = 64;
+
+/// An entry with the partition of its entity.
+type Placed<'a> = (PartitionId, EntryView<'a>);
 
 /// What was rebuilt.
 #[derive(Debug)]
@@ -118,22 +126,30 @@ impl<M: Machine> Rebuilder<M> {
         owns: &dyn Fn(PartitionId) -> bool,
     ) -> Result<(), LogError> {
         let sequence = replayed.sequence;
-        record::visit::<M>(&replayed.records, &mut |view: RecordView<'_>| {
+        let mut next = Vec::with_capacity(TOGETHER);
+        record::visit::<M>(&replayed.records, &mut |view| {
             self.rebuilt.time = self.rebuilt.time.max(view.head.time);
             self.rebuilt.records += 1;
             view.entries(&mut |entry| {
                 let partition = partition_of(&entry.key);
-                let covered = self
-                    .positions
-                    .get(&partition)
-                    .is_some_and(|&at| sequence <= at);
-                if covered || !owns(partition) {
+                if !owns(partition) || self.is_covered(partition, sequence) {
                     return Ok(());
                 }
-                self.rebuilt.entry(partition, &entry)
+                next.push((partition, entry));
+                if next.len() == TOGETHER {
+                    self.rebuilt.entries(&mut next)?;
+                }
+                Ok(())
             })?;
             Ok(())
-        })
+        })?;
+        self.rebuilt.entries(&mut next)
+    }
+
+    /// Does the partition's snapshot hold what was committed at a position?
+    fn is_covered(&self, partition: PartitionId, sequence: Sequence) -> bool {
+        let position = self.positions.get(&partition);
+        position.is_some_and(|&at| sequence <= at)
     }
 }
 
@@ -167,6 +183,16 @@ impl<M: Machine> Rebuilt<M> {
             Found::Home(entity, version) => Some((entity, version)),
             Found::Absent(_) | Found::Lent => None,
         }
+    }
+
+    /// Takes entries in, in their order, and leaves none.
+    fn entries(&mut self, next: &mut Vec<Placed<'_>>) -> Result<(), LogError> {
+        read_ahead::<M>(next.iter().filter_map(|(id, entry)| {
+            let partition = self.partitions.get(id)?;
+            Some(partition.find(&entry.key))
+        }));
+        let mut next = next.drain(..);
+        next.try_for_each(|(id, entry)| self.entry(id, &entry))
     }
 
     fn entry(&mut self, id: PartitionId, entry: &EntryView<'_>) -> Result<(), LogError> {

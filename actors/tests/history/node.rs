@@ -33,6 +33,7 @@ fn options() -> NodeOptions {
         keeper: KeeperOptions {
             snapshot_interval_ms: 1,
             snapshot_bytes_per_s: 100_000_000,
+            journal_bytes_soft: 10_000_000,
             journal_bytes_max: 10_000_000,
         },
         history: HistoryOptions {

@@ -236,6 +236,7 @@ fn options(shards: u16) -> NodeOptions {
         keeper: KeeperOptions {
             snapshot_interval_ms: 100,
             snapshot_bytes_per_s: 1_000_000,
+            journal_bytes_soft: 1_000_000,
             journal_bytes_max: 1_000_000,
         },
         history: HistoryOptions {

@@ -192,7 +192,7 @@ impl Tail {
         let near = |bytes: u64, whole: u64| bytes >= whole / 100 * 95;
         // Of nothing much no part is a cut.
         const LEAST: u64 = 1 << 20;
-        self.was_cut |= self.peak > LEAST && bytes < self.peak / 2;
+        self.was_cut |= self.peak > LEAST && bytes < self.peak / 10 * 9;
         if !self.was_cut {
             self.peak = self.peak.max(bytes);
         }

@@ -186,6 +186,7 @@ fn options() -> NodeOptions {
         keeper: KeeperOptions {
             snapshot_interval_ms: 60_000,
             snapshot_bytes_per_s: 1_000_000,
+            journal_bytes_soft: 100_000_000,
             journal_bytes_max: 100_000_000,
         },
         history: HistoryOptions {

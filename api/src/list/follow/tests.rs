@@ -44,6 +44,7 @@ fn options(shards: u16) -> NodeOptions {
         keeper: KeeperOptions {
             snapshot_interval_ms: 1_000,
             snapshot_bytes_per_s: 1_000_000,
+            journal_bytes_soft: 100_000_000,
             journal_bytes_max: 100_000_000,
         },
         history: HistoryOptions {

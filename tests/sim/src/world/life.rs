@@ -50,6 +50,7 @@ pub(super) fn start<M: SimMachine>(
     let options = KeeperOptions {
         snapshot_interval_ms: start.habits.snapshot_interval_ms,
         snapshot_bytes_per_s: 10_000_000,
+        journal_bytes_soft: 1_000_000,
         journal_bytes_max: 1_000_000,
     };
     let keeper = Keeper::new(options, log.coverage(), epoch);
