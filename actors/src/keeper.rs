@@ -4,16 +4,17 @@
 //! One partition at a time; a slice is asked for when the last one is durable and its bytes have
 //! been paid for at the pace, so that frames always go before chunks.
 //!
-//! The pace follows the journal. While it is short, it is the one of the settings. Then a larger part of
-//! the commits carries a slice the longer the journal is, so snapshots settle at the speed that keeps it
-//! as long as it is, spread over all the time there is, and commits wait for few of their slices.
+//! The pace follows the journal. While it is short, it is the one of the settings. Then slices are paid for
+//! by what is committed, up to two bytes of them for one of records, the more the longer the journal is.
+//! So snapshots settle at the speed that keeps it as long as it is, in proportion to the load and spread
+//! over all its commits.
 //!
-//! Two lengths count. Half of the soft bound is where commits begin to carry slices, and at the soft bound
-//! each has one. It is twice the live state, but no less than a setting: to write the live state anew costs
-//! the same however long the journal is, so a small one is worth it early and a large one late, and the
-//! disk and the next start never bear much more than a few times what is live. From a quarter of the hard
-//! bound commits carry slices too, and at half of it slices are written as fast as they can be: intake,
-//! which stops at the bound, hardly ever meets it.
+//! Two lengths count. From half of the soft bound on commits pay, and at the soft bound they pay most. It
+//! is what is live, but no less than a setting: to write the live state anew costs the same however long
+//! the journal is, so a small one is worth it early and a large one late, and the disk and the next start
+//! never bear much more than a few times what is live. From a quarter of the hard bound commits pay too,
+//! and at half of it slices are written as fast as they can be: intake, which stops at the bound, hardly
+//! ever meets it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
@@ -51,8 +52,12 @@ pub enum Order {
     Slice(Partition),
 }
 
-/// Slices asked for at once when nothing but the journal's bound counts.
-const SLICES_PRESSED: u32 = 8;
+/// Most slices that are asked for at once.
+const SLICES_MAX: u32 = 8;
+/// Bytes of slices that a byte of records pays for where it is most urgent.
+const PAID_MOST: u64 = 2;
+/// What a slice is taken for at least before it is written: most of what is paid for in advance.
+const SLICE_BYTES: u64 = 32_768;
 /// That much urgent is what cannot wait at all.
 const URGENT: u64 = 1_000;
 
@@ -88,21 +93,39 @@ struct Written {
     /// When the last slice was written, and its bytes.
     at: Monotonic,
     bytes: u64,
-    /// Commits since.
-    commits: u64,
+    /// Bytes of records since the keeper was last asked.
+    records: u64,
+    /// Bytes of slices that records have paid for and that were not written yet.
+    paid: u64,
 }
 
 impl Written {
-    /// When it is paid for by its bytes.
+    /// When the last slice is paid for by the time that went by.
     fn paid_at(self, bytes_per_s: u64) -> Monotonic {
         let pause = self.bytes.saturating_mul(1_000_000_000) / bytes_per_s.max(1);
         Monotonic(self.at.0.saturating_add(pause))
     }
 
-    /// Is it paid for by the commits that went without a slice? Half urgent, every second one does; a
-    /// tenth, nine of ten.
-    const fn is_paid_by_commits(self, urgency: u64) -> bool {
-        self.commits.saturating_mul(urgency) >= URGENT - urgency && urgency > 0
+    /// What the next slice is taken for.
+    const fn next(self) -> u64 {
+        if self.bytes > SLICE_BYTES {
+            self.bytes
+        } else {
+            SLICE_BYTES
+        }
+    }
+
+    /// Lets what was committed pay, for no more than can be asked for at once.
+    fn pay(&mut self, urgency: u64) {
+        let records = std::mem::take(&mut self.records);
+        let paid = records.saturating_mul(PAID_MOST * urgency) / URGENT;
+        let most = self.next().saturating_mul(u64::from(SLICES_MAX));
+        self.paid = self.paid.saturating_add(paid).min(most);
+    }
+
+    /// How many slices records have paid for.
+    fn slices(self) -> u32 {
+        u32::try_from(self.paid / self.next()).unwrap_or(u32::MAX)
     }
 }
 
@@ -137,7 +160,8 @@ impl Keeper {
             written: Written {
                 at: Monotonic(0),
                 bytes: 0,
-                commits: 0,
+                records: 0,
+                paid: 0,
             },
             live: Live::default(),
             next_snapshot: epoch << 32,
@@ -147,15 +171,17 @@ impl Keeper {
         }
     }
 
-    /// What to ask for now; to be called until it answers nothing. One slice at a time, paid for as
-    /// the module says; several where it is most urgent.
+    /// What to ask for now; to be called until it answers nothing. One slice at a time, several where
+    /// more are paid for or nothing but the hard bound counts.
     pub fn poll(&mut self, now: Monotonic, journal: JournalSize) -> Option<Order> {
-        let urgency = self.urgency(journal);
-        let is_paid = now >= self.paid_at() || self.written.is_paid_by_commits(urgency);
-        let pressed = self.pressed(journal);
+        self.written.pay(self.urgency(journal));
+        let by_time = u32::from(now >= self.paid_at());
+        let most = match self.pressed(journal) {
+            URGENT => SLICES_MAX,
+            _ => self.written.slices().max(by_time).min(SLICES_MAX),
+        };
         if let Some(current) = &mut self.current {
-            let most = if pressed == URGENT { SLICES_PRESSED } else { 1 };
-            if current.outstanding >= most || !is_paid {
+            if current.outstanding >= most {
                 return None;
             }
             current.outstanding += 1;
@@ -169,7 +195,7 @@ impl Keeper {
                 .collect();
             self.round_from = Some(now);
         }
-        if !is_paid {
+        if most == 0 {
             return None;
         }
         let partition = self.round.pop_front()?;
@@ -205,8 +231,8 @@ impl Keeper {
         for append in &commit.appends {
             self.coverage
                 .appended(append.group, append.sequence, &append.partitions);
+            self.written.records += append.records.len() as u64;
         }
-        self.written.commits = self.written.commits.saturating_add(1);
         for slice in &commit.slices {
             self.slice_written(slice.partition, slice.snapshot, slice.bytes.len(), now);
         }
@@ -275,7 +301,7 @@ impl Keeper {
     /// How urgent snapshots are, up to [`URGENT`], by whichever bound is nearer.
     fn urgency(&self, journal: JournalSize) -> u64 {
         let soft = self.options.journal_bytes_soft;
-        let soft = soft.max(self.live.sum.saturating_mul(2));
+        let soft = soft.max(self.live.sum);
         rising(journal, soft / 2).max(self.pressed(journal))
     }
 
@@ -306,11 +332,9 @@ impl Keeper {
         if current.partition == partition && current.snapshot == snapshot {
             current.outstanding = current.outstanding.saturating_sub(1);
             current.bytes = current.bytes.saturating_add(bytes as u64);
-            self.written = Written {
-                at: now,
-                bytes: bytes as u64,
-                commits: 0,
-            };
+            self.written.at = now;
+            self.written.bytes = bytes as u64;
+            self.written.paid = self.written.paid.saturating_sub(bytes as u64);
         }
     }
 }

@@ -97,13 +97,22 @@ fn a_long_journal_is_snapshotted_as_fast_as_it_goes() {
         Some(Order::Begin { .. })
     ));
     let asked = std::iter::from_fn(|| keeper.poll(Monotonic(0), long)).count();
-    assert_eq!(asked as u32 + 1, SLICES_PRESSED);
+    assert_eq!(asked as u32 + 1, SLICES_MAX);
 }
 
-/// The longer the journal, the fewer commits go without a slice.
+/// A commit of so many bytes of records.
+fn records(bytes: usize) -> Commit {
+    let mut commit = append(2, 3);
+    commit.appends[0].records = vec![0; bytes];
+    commit
+}
+
+/// The longer the journal, the fewer records pay for a slice, down to half of its bytes; what they paid for
+/// too much stays.
 #[test]
-fn more_commits_carry_a_slice_as_the_journal_grows() {
-    for (bytes, between) in [(251, 249), (275, 9), (375, 1), (450, 1), (499, 1)] {
+fn records_pay_for_slices_the_more_the_longer_the_journal_is() {
+    let slice_bytes = usize::try_from(SLICE_BYTES).expect("a small number");
+    for (bytes, pay) in [(275, 6), (375, 1), (450, 1)] {
         let journal = JournalSize { commits: 1, bytes };
         let mut keeper = keeper();
         let begun = keeper.poll(Monotonic(0), journal);
@@ -111,22 +120,36 @@ fn more_commits_carry_a_slice_as_the_journal_grows() {
             panic!("a partition is not covered");
         };
         keeper.committed(&slice(snapshot, 0), Monotonic(0));
-        for commit in 0..between {
-            let early = keeper.poll(Monotonic(0), journal);
-            assert_eq!(early, None, "{bytes} bytes, {commit} commits");
-            keeper.committed(&Commit::default(), Monotonic(0));
-        }
-        let asked = keeper.poll(Monotonic(0), journal);
-        assert_eq!(asked, Some(Order::Slice(Partition(3))), "{bytes} bytes");
+        let early = keeper.poll(Monotonic(0), journal);
+        assert_eq!(early, None, "{bytes} bytes, nothing paid");
+        let next = Some(Order::Slice(Partition(3)));
+        let asked = (1..20).find(|_| {
+            keeper.committed(&records(slice_bytes), Monotonic(0));
+            keeper.poll(Monotonic(0), journal) == next
+        });
+        assert_eq!(asked, Some(pay), "{bytes} bytes");
         let second = keeper.poll(Monotonic(0), journal);
-        assert_eq!(second, None, "one at a time");
+        assert_eq!(second, None, "{bytes} bytes, one paid");
     }
 }
 
-/// At the soft bound each commit carries a slice, and never more than one; where more is live, the
-/// bound is twice that.
+/// However much is committed at once pays for a bounded number of slices.
 #[test]
-fn the_soft_bound_is_twice_what_is_live() {
+fn what_is_paid_in_advance_is_bounded() {
+    let journal = JournalSize {
+        commits: 1,
+        bytes: 499,
+    };
+    let mut keeper = keeper();
+    assert!(keeper.poll(Monotonic(0), journal).is_some());
+    keeper.committed(&records(100 << 20), Monotonic(0));
+    let asked = std::iter::from_fn(|| keeper.poll(Monotonic(0), journal)).count();
+    assert_eq!(asked as u32 + 1, SLICES_MAX);
+}
+
+/// Commits pay from half of the soft bound on, most at the bound; where more is live it is that.
+#[test]
+fn the_soft_bound_is_what_is_live() {
     let options = KeeperOptions {
         journal_bytes_soft: 200,
         journal_bytes_max: 100_000,
@@ -145,19 +168,12 @@ fn the_soft_bound_is_twice_what_is_live() {
     let Some(Order::Begin { snapshot, .. }) = begun else {
         panic!("a partition is not covered");
     };
-    assert_eq!(
-        keeper.poll(Monotonic(0), journal(200)),
-        None,
-        "one a commit"
-    );
     keeper.committed(&slice(snapshot, 0), Monotonic(0));
-    let next = keeper.poll(Monotonic(0), journal(200));
-    assert_eq!(next, Some(Order::Slice(Partition(3))), "at once");
     let mut whole = slice(snapshot, 1);
     whole.seals.push(seal(3, snapshot, 2));
     keeper.committed(&whole, Monotonic(0));
-    rises(&keeper, (1_000, 2_000));
-    assert!(!keeper.is_pressed(journal(2_000)));
+    rises(&keeper, (500, 1_000));
+    assert!(!keeper.is_pressed(journal(1_000)));
     assert!(keeper.is_pressed(journal(25_100)));
 }
 
