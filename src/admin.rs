@@ -197,7 +197,7 @@ impl Admin {
         let busy = || No::Failed("the node takes no more at the moment; try again".to_owned());
         let answers = self.node.submit(submission).await.map_err(|_| busy())?;
         match answers.into_iter().next() {
-            Some(Decided::Decided(reply)) => Ok(reply),
+            Some(Decided::Decided(reply) | Decided::Instead(reply)) => Ok(reply),
             Some(Decided::NotDecided(Undecided::NoRoom)) => Err(No::Refused(NO_ROOM.to_owned())),
             Some(
                 Decided::NotDecided(Undecided::Rebuilding | Undecided::Deadline) | Decided::Busy,

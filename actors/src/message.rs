@@ -27,6 +27,8 @@ pub enum Answer<R> {
     Decided(R),
     /// It was not decided and changed nothing.
     NotDecided(Undecided),
+    /// It was not decided and changed nothing; what the product answers in its place.
+    Instead(R),
     /// Deciding it panicked; nothing was applied. A bug of ours.
     Broken,
     /// The queue of one of its entities is full; it changed nothing.

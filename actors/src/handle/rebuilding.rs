@@ -66,7 +66,7 @@ impl<M: Machine> NodeHandle<M> {
                 let now = self.entrance.clock.now();
                 let why = Undecided::Rebuilding;
                 if let Some(reply) = M::undecided(&one.command, policy, why, now, &mut ids) {
-                    answers[one.index as usize] = Some(Answer::Decided(reply));
+                    answers[one.index as usize] = Some(Answer::Instead(reply));
                     continue;
                 }
             } else if !keys.iter().any(|key| awaited.contains(key)) {

@@ -139,7 +139,7 @@ impl<M: Machine> Shard<M> {
             for item in transaction.items.drain(..) {
                 let why = Undecided::Deadline;
                 let reply = M::undecided(&item.command, &policy, why, self.now, &mut self.ids);
-                let answer = reply.map_or(Answer::NotDecided(why), Answer::Decided);
+                let answer = reply.map_or(Answer::NotDecided(why), Answer::Instead);
                 let reply_to = &transaction.reply_to;
                 self.frame.answer(reply_to, item.index, answer);
             }

@@ -131,7 +131,7 @@ impl<M: Machine> Shard<M> {
             if leaves_record(&decision) && pressure.room.is_out() {
                 let why = Undecided::NoRoom;
                 let reply = M::undecided(&item.command, policy, why, now, ids);
-                return Err(reply.map_or(Answer::NotDecided(why), Answer::Decided));
+                return Err(reply.map_or(Answer::NotDecided(why), Answer::Instead));
             }
             let steps = steps(bench.places, &sighted, &decision);
             let written = write(record, frame, &bench, now, (&decision, &steps));

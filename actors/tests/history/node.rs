@@ -69,7 +69,11 @@ async fn ask(node: &Node<Tickets>, tickets: impl IntoIterator<Item = u64>) -> Ve
     let answers = node.handle().submit(submission).await.unwrap_or_default();
     let acknowledged = answers.into_iter().filter_map(|answer| match answer {
         Answer::Decided(ticket) => (ticket != REFUSED).then_some(ticket),
-        Answer::NotDecided(_) | Answer::Broken | Answer::Busy | Answer::Unavailable => None,
+        Answer::NotDecided(_)
+        | Answer::Instead(_)
+        | Answer::Broken
+        | Answer::Busy
+        | Answer::Unavailable => None,
     });
     acknowledged.collect()
 }

@@ -294,7 +294,11 @@ impl Walk {
 async fn decided<D: Decider>(state: &AppState<D>, space: &SpaceEntry, body: Body) -> Option<Reply> {
     match answered(state, space, body).await? {
         Answer::Decided(reply) => Some(reply),
-        Answer::NotDecided(_) | Answer::Broken | Answer::Unavailable | Answer::Busy => None,
+        Answer::NotDecided(_)
+        | Answer::Instead(_)
+        | Answer::Broken
+        | Answer::Unavailable
+        | Answer::Busy => None,
     }
 }
 

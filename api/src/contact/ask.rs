@@ -51,7 +51,7 @@ pub(crate) async fn all<D: Decider>(
     };
     let answers = state.decider.submit(asked).await?;
     let decided = |answer| match answer {
-        Answer::Decided(reply) => Ok(reply),
+        Answer::Decided(reply) | Answer::Instead(reply) => Ok(reply),
         Answer::NotDecided(why) => Err(refused::undecided(why, &state.limits)),
         Answer::Broken => Err(refused::broken()),
         Answer::Unavailable => Err(refused::unavailable(&state.limits)),

@@ -33,6 +33,11 @@ use crate::stopwatch::Stopwatch;
 /// What an answer to a check takes at most in the usual case, to size the buffer once.
 const RESULT_BYTES: usize = 320;
 
+/// What is said of a keyed batch whose rest was refused.
+const IN_PART: &str = "a part of the batch was decided and recorded, then the node could take no more: \
+    send the same batch again with the same Idempotency-Key, which answers what was decided and has the \
+    rest decided";
+
 /// The route, as receipts know it.
 pub(crate) const ROUTE: &str = "check/batch";
 
@@ -56,9 +61,10 @@ pub(crate) async fn post<D: Decider>(
     let at_once = || extract::checks_at_once(&request, &caller);
     let asked = (started, body.len());
     let answers = decide(&state, &caller, commands, asked, at_once).await?;
+    // What became of such a check nobody can say, so it must not read as one that reserved nothing.
     if answers
         .iter()
-        .all(|answer| matches!(answer, Answer::Unavailable))
+        .any(|answer| matches!(answer, Answer::Unavailable))
     {
         return Err(refused::unavailable(limits));
     }
@@ -163,7 +169,8 @@ fn in_batch(failure: Failure, place: u32) -> Failure {
 /// Has the commands decided, all at once or a part at a time, as `at_once` says before each part.
 ///
 /// What is refused after a part was decided is answered in place, so that the answers there are reach
-/// the client. A keyed batch is refused as a whole: its repeat finds them.
+/// the client. A keyed batch is refused as a whole: its repeat finds them. One whose first check was not
+/// decided decides nothing else: no receipt holds its key, and another batch under it would not be told.
 async fn decide<D: Decider>(
     state: &AppState<D>,
     caller: &Caller,
@@ -192,10 +199,10 @@ async fn decide<D: Decider>(
         let count = asked.commands.len();
         let decided = match state.decider.submit(asked).await {
             Ok(decided) => decided,
-            Err(refused) if keyed || answers.is_empty() => return Err(refused.into()),
+            Err(refused) if answers.is_empty() => return Err(refused.into()),
+            Err(refused) if keyed => return Err(in_part(refused.into())),
             Err(_) => {
-                let undecided = std::iter::repeat_with(|| Answer::Unavailable);
-                answers.extend(undecided.take(count + commands.len()));
+                leave(&mut answers, count + commands.len());
                 break;
             }
         };
@@ -208,8 +215,31 @@ async fn decide<D: Decider>(
         if answers.iter().any(conflict) {
             return Err(refused::reply(&Reply::Conflict, &state.limits));
         }
+        if let (true, [first]) = (keyed, &*answers)
+            && !matches!(first, Answer::Decided(Reply::Check(_)))
+        {
+            leave(&mut answers, commands.len());
+            break;
+        }
     }
     Ok(answers)
+}
+
+/// The rest of a batch is not decided, for the reason of the last one where that has one.
+fn leave(answers: &mut Vec<Answer<Reply>>, count: usize) {
+    let why = match answers.last() {
+        Some(Answer::NotDecided(why)) => *why,
+        _ => Undecided::Deadline,
+    };
+    answers.extend(std::iter::repeat_with(|| Answer::NotDecided(why)).take(count));
+}
+
+/// Refused when a part of it was decided already.
+fn in_part(failure: Failure) -> Failure {
+    Failure {
+        detail: IN_PART.into(),
+        ..failure
+    }
 }
 
 /// Answers in place of those nobody decided.
@@ -232,7 +262,8 @@ impl<'a, D> InPlace<'a, D> {
         policy: &'r Policy,
         token: Option<&'r str>,
     ) -> CheckResult<'r> {
-        if let Answer::Decided(Reply::Check(reply)) = answer {
+        if let Answer::Decided(Reply::Check(reply)) | Answer::Instead(Reply::Check(reply)) = answer
+        {
             return show::check(reply, policy, token);
         }
         let verdict = match check.direction {

@@ -214,7 +214,7 @@ fn is_again<D: Decider>(answer: &Answer<Reply>, state: &AppState<D>) -> Result<b
     match answer {
         Answer::Decided(Reply::Observed | Reply::Undeclared(_)) => Ok(false),
         Answer::Decided(Reply::ObservedAgain | Reply::Conflict) => Ok(true),
-        Answer::Decided(reply) => Err(refused::reply(reply, limits)),
+        Answer::Decided(reply) | Answer::Instead(reply) => Err(refused::reply(reply, limits)),
         Answer::NotDecided(why) => Err(refused::undecided(*why, limits)),
         Answer::Broken => Err(refused::broken()),
         Answer::Unavailable => Err(refused::unavailable(limits)),

@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use crate::node::{BATCH, KEY_A, KEY_B, Node, check, check_with, fresh, phone};
+use crate::world::Mode;
 
 /// Every code a server may give as a reason.
 const REASONS: [&str; 13] = [
@@ -325,4 +326,44 @@ fn a_keyed_batch_can_be_fetched_again_for_ten_minutes() {
     let after = node.post_keyed(KEY_A, BATCH, &key, &body).ok();
     assert_eq!(results(&after)[0]["decision"], "deny");
     assert_eq!(node.post_keyed(KEY_B, BATCH, &key, &longer).status, 200);
+}
+
+/// The receipt of its first check holds a batch's key. Where that was not decided nothing else of it is,
+/// or another batch under the key would have its first check decided, and the first could not be asked
+/// for again.
+#[test]
+fn a_keyed_batch_whose_first_check_is_not_decided_decides_nothing() {
+    for mode in [
+        Mode::Late,
+        Mode::Rebuilding,
+        Mode::NoRoom,
+        Mode::Full,
+        Mode::EntityBusy,
+        Mode::Broken,
+        Mode::Undeclared,
+    ] {
+        let node = Node::start();
+        let key = fresh("key");
+        let effects = [fresh("effect"), fresh("effect"), fresh("effect")];
+        let one = |effect: &String| check_with(&json!({"subject": null, "effect_key": effect}));
+        let batch =
+            |effects: &[String]| json!({"checks": effects.iter().map(one).collect::<Vec<_>>()});
+        node.world.once(mode, Mode::Decide);
+        let first = node.post_keyed(KEY_A, BATCH, &key, &batch(&effects[..2]));
+        if first.status == 200 {
+            for result in results(&first.ok()) {
+                assert_eq!(result["reasons"], json!(["unavailable"]), "{mode:?}");
+            }
+        } else {
+            first.problem(503, "capacity");
+        }
+        let state = |effect| node.check(&one(effect))["effect"]["state"].clone();
+        assert_eq!(state(&effects[1]), "none", "{mode:?} reserved nothing");
+        let other = node
+            .post_keyed(KEY_A, BATCH, &key, &batch(&effects[2..]))
+            .ok();
+        assert_eq!(results(&other)[0]["decision"], "allow", "{mode:?}");
+        node.post_keyed(KEY_A, BATCH, &key, &batch(&effects[..2]))
+            .problem(409, "idempotency_conflict");
+    }
 }

@@ -179,7 +179,7 @@ fn what_is_refused_after_a_part_is_answered_in_place() {
             assert_eq!(results.iter().filter(is_decided).count(), first);
             first
         };
-        world.mode(Mode::OnceThenOverloaded);
+        world.once(Mode::Decide, Mode::Overloaded);
         let (status, answer) = ask(false).await;
         assert_eq!(
             (status, decided(&answer)),
@@ -189,12 +189,15 @@ fn what_is_refused_after_a_part_is_answered_in_place() {
         world.mode(Mode::Decide);
         let other = worker.call(asks(KEY_OTHER, CHECK, &check())).await.unwrap();
         assert_eq!(other.status(), StatusCode::OK);
-        world.mode(Mode::OnceThenOverloaded);
+        world.once(Mode::Decide, Mode::Overloaded);
         let (status, answer) = ask(false).await;
         assert_eq!((status, decided(&answer)), (StatusCode::OK, 125));
-        world.mode(Mode::OnceThenOverloaded);
+        world.once(Mode::Decide, Mode::Overloaded);
         let (status, problem) = ask(true).await;
         assert_eq!(status, StatusCode::SERVICE_UNAVAILABLE, "{problem}");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("was decided and recorded"), "{detail}");
+        assert!(!detail.contains("nothing"), "{detail}");
         world.mode(Mode::Decide);
         let (status, answer) = ask(true).await;
         assert_eq!((status, decided(&answer)), (StatusCode::OK, 500));

@@ -32,8 +32,6 @@ pub(crate) const START: i64 = 1_796_040_000_000;
 pub(crate) enum Mode {
     #[default]
     Decide,
-    /// Decides what is asked once, then everything is [`Mode::Overloaded`].
-    OnceThenOverloaded,
     /// Every command gets the product's answer to a missed deadline, or none.
     Late,
     Rebuilding,
@@ -62,6 +60,8 @@ struct Inner {
     state: Mutex<State>,
     now: AtomicI64,
     mode: Mutex<Mode>,
+    /// The mode after the next submission.
+    then: Mutex<Option<Mode>>,
     silent: AtomicUsize,
     dropped: AtomicUsize,
     /// Looks at all entities that are under way.
@@ -92,6 +92,7 @@ impl World {
             }),
             now: AtomicI64::new(START),
             mode: Mutex::new(Mode::Decide),
+            then: Mutex::default(),
             silent: AtomicUsize::new(0),
             dropped: AtomicUsize::new(0),
             past_held: AtomicBool::new(false),
@@ -120,6 +121,12 @@ impl World {
 
     pub(crate) fn mode(&self, mode: Mode) {
         *self.0.mode.lock().unwrap() = mode;
+    }
+
+    /// One mode for what is submitted next, another for all that comes after it.
+    pub(crate) fn once(&self, mode: Mode, then: Mode) {
+        self.mode(mode);
+        *self.0.then.lock().unwrap() = Some(then);
     }
 
     /// Whoever reads the past waits until it is let go; only so long that a bug ends its test.
@@ -213,7 +220,7 @@ impl World {
     fn undecided(&self, command: &Command, policy: &Policy, why: Undecided) -> Answer<Reply> {
         let ids = &mut self.0.state.lock().unwrap().ids;
         match Contact::undecided(command, policy, why, self.now(), ids) {
-            Some(reply) => Answer::Decided(reply),
+            Some(reply) => Answer::Instead(reply),
             None => Answer::NotDecided(why),
         }
     }
@@ -226,9 +233,7 @@ impl World {
         mode: Mode,
     ) -> Answer<Reply> {
         match mode {
-            Mode::Decide | Mode::OnceThenOverloaded => {
-                Answer::Decided(self.decide(command, policy, false))
-            }
+            Mode::Decide => Answer::Decided(self.decide(command, policy, false)),
             Mode::Full => Answer::Decided(self.decide(command, policy, true)),
             Mode::Undeclared => Answer::Decided(Reply::Undeclared(Member::Purpose)),
             Mode::OnlyFirst if index == 0 => Answer::Decided(self.decide(command, policy, false)),
@@ -249,7 +254,11 @@ impl Decider for World {
         let is_own = asked.commands.iter().all(|one| one.source == SourceId(0));
         let mode = match is_own {
             true => Mode::Decide,
-            false => *self.0.mode.lock().unwrap(),
+            false => {
+                let mut mode = self.0.mode.lock().unwrap();
+                let then = self.0.then.lock().unwrap().take().unwrap_or(*mode);
+                std::mem::replace(&mut *mode, then)
+            }
         };
         match mode {
             Mode::SpaceBusy => return Err(Refused::Busy { retry_after_s: 3 }),
@@ -260,7 +269,6 @@ impl Decider for World {
                 self.0.silent.fetch_add(1, Ordering::SeqCst);
                 std::future::pending::<()>().await;
             }
-            Mode::OnceThenOverloaded => *self.0.mode.lock().unwrap() = Mode::Overloaded,
             Mode::Decide
             | Mode::Late
             | Mode::Rebuilding

@@ -88,7 +88,7 @@ impl Report {
     pub fn answer<R: fmt::Debug>(&mut self, answer: &Answer<R>) {
         self.mix(format!("{answer:?}").as_bytes());
         match answer {
-            Answer::NotDecided(_) => self.undecided += 1,
+            Answer::NotDecided(_) | Answer::Instead(_) => self.undecided += 1,
             Answer::Broken => self.broken += 1,
             Answer::Busy => self.busy += 1,
             Answer::Decided(_) | Answer::Unavailable => {}

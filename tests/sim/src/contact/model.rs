@@ -207,7 +207,7 @@ impl Model<Contact> for ContactModel {
             return violated("answers", format!("command {ticket} was never asked"));
         };
         let explained = match answer {
-            Answer::Decided(reply) => self.explain(&asked, reply, given),
+            Answer::Decided(reply) | Answer::Instead(reply) => self.explain(&asked, reply, given),
             // A check without a key is answered in place.
             Answer::NotDecided(_)
                 if asked.command.receipt.is_some()

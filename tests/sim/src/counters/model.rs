@@ -169,7 +169,7 @@ impl<M: Alike> Model<M> for CountersModel {
         };
         let late = matches!(
             answer,
-            Answer::Decided(Reply::Late) | Answer::NotDecided(Undecided::Deadline)
+            Answer::Instead(Reply::Late) | Answer::NotDecided(Undecided::Deadline)
         );
         if late == given.late && self.is_right(asked, answer) {
             return Ok(());
@@ -355,15 +355,15 @@ impl CountersModel {
                 done.is_none() && self.repeats(asked, (*first, values, *at))
             }
             Answer::Decided(Reply::Unknown) => done.is_none(),
-            Answer::Decided(Reply::Late) => *act == Act::Read && done.is_none(),
+            Answer::Instead(Reply::Late) => *act == Act::Read && done.is_none(),
             Answer::NotDecided(why) => {
                 *why == Undecided::Deadline && *act != Act::Read && done.is_none()
             }
             Answer::Broken => matches!(act, Act::Panic | Act::Misfit) && done.is_none(),
             Answer::Busy => done.is_none(),
-            Answer::Decided(Reply::Torn | Reply::Early | Reply::Misbound) | Answer::Unavailable => {
-                false
-            }
+            Answer::Decided(Reply::Torn | Reply::Early | Reply::Misbound | Reply::Late)
+            | Answer::Instead(_)
+            | Answer::Unavailable => false,
         }
     }
 

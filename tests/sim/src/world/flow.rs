@@ -135,6 +135,7 @@ impl<M: SimMachine> World<M> {
         let found = match answer {
             Answer::Decided(found) => found,
             other @ (Answer::NotDecided(_)
+            | Answer::Instead(_)
             | Answer::Broken
             | Answer::Busy
             | Answer::Unavailable) => return self.model.answered(ticket, &other, given),
@@ -295,6 +296,7 @@ impl<M: SimMachine> World<M> {
             }
             Answer::NotDecided(why) => *why == Undecided::Deadline && given.late,
             Answer::Broken => !given.late,
+            Answer::Instead(_) => given.late,
             Answer::Decided(_) | Answer::Unavailable => true,
         };
         if fine {
