@@ -76,6 +76,24 @@ fn a_run_outlives_its_process_and_counts_the_same_over_restarts() {
     assert_eq!(ids, [asked[1].clone(), asked[0].clone()], "newest first");
 }
 
+/// History is read oldest first, and the newest row is older than the end of what is read.
+#[test]
+fn the_progress_of_a_run_that_is_done_is_one() {
+    let setup = Setup::new().seed(SEED);
+    let server = setup.test_clock("2026-01-05T12:00:00Z").start();
+    let item = sent("+5511987651400", "closing", "2026-01-05T08:00:00Z");
+    let told = server.post("/v1/batch", KEY, &json!({"items": [item]}));
+    assert_eq!(told.json()["accepted"], 1, "{told:?}");
+    let run = server.post("/v1/coordination/shadow", ROLES, &json!({"days": 7}));
+    assert_eq!(run.status, 202, "{run:?}");
+    assert_eq!(ended(&server)["status"], "done");
+    let metrics = server.get("/metrics", "").text;
+    let shown = metrics
+        .lines()
+        .find_map(|line| line.strip_prefix("interlock_shadow_progress "));
+    assert_eq!(shown, Some("1"));
+}
+
 #[test]
 fn an_overview_adds_up_all_shards_and_outlives_a_kill() {
     let setup = Setup::new().seed(SEED).shards(2);
