@@ -213,7 +213,25 @@ fn destination(
     Ok((customer, canonical))
 }
 
+/// Whether the published SDK reads the name of a zone: `^[A-Za-z_]+(/[A-Za-z0-9_+-]+)*$`. It leaves out
+/// the names with a digit or a sign before any `/`, such as `GMT0` and `PST8PDT`.
+fn is_read_by_sdks(zone: &str) -> bool {
+    let mut parts = zone.split('/');
+    let is_letter = |byte: u8| byte.is_ascii_alphabetic() || byte == b'_';
+    let is_first = |part: &str| !part.is_empty() && part.bytes().all(is_letter);
+    let is_more = |byte: u8| is_letter(byte) || byte.is_ascii_digit() || b"+-".contains(&byte);
+    parts.next().is_some_and(is_first)
+        && parts.all(|part| !part.is_empty() && part.bytes().all(is_more))
+}
+
 fn window(window: &ContactWindow<'_>, at: &str) -> Result<Window, Failure> {
+    // Only what comes in is judged by this: what is stored stays in force.
+    if !is_read_by_sdks(&window.tz) {
+        return Err(Failure::invalid(format!(
+            "`{at}.tz` must be a zone of the IANA database that copies of the suppression list can \
+             read: letters and `_`, then parts after `/`, such as `America/New_York` or `Etc/GMT+3`"
+        )));
+    }
     let days = window.days.as_ref();
     let days: Option<Vec<u8>> = days.map(|days| days.0.iter().map(|day| day.0).collect());
     Window::new(&window.from, &window.to, &window.tz, days.as_deref()).map_err(|invalid| {

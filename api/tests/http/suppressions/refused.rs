@@ -245,3 +245,46 @@ fn what_was_added_under_a_name_that_is_gone_is_lifted() {
     );
     again.problem(422, "invalid_input");
 }
+
+/// The published SDK reads no zone with a digit before its first `/`: its copy would not hold the entry.
+#[test]
+fn a_window_whose_zone_the_copies_cannot_read_is_refused() {
+    let node = Node::start();
+    let value = "+5511944440019";
+    let declared = |tz: &str| {
+        let window = json!({"from": "10:00", "to": "14:00", "tz": tz});
+        let detail = json!({"purpose": "any", "reason": "opt_out", "window": window});
+        let body = json!({"kind": "suppression.added", "agent": "crm", "subject": phone(value),
+            "detail": detail});
+        node.post("/v1/coordination/declare", &body)
+    };
+    for tz in [
+        "GMT0",
+        "GMT+0",
+        "GMT-0",
+        "PST8PDT",
+        "EST5EDT",
+        "CST6CDT",
+        "MST7MDT",
+        "Mars/",
+        "/Mars",
+        "Europe/Lis bon",
+        "Mars",
+    ] {
+        let answer = declared(tz);
+        let problem = answer.problem(422, "invalid_input");
+        let detail = problem["detail"].as_str().unwrap();
+        assert!(detail.contains("`detail.window.tz`"), "{tz}: {detail}");
+    }
+    assert_eq!(items(&page(&node, KEY_A, None, 200).ok()).len(), 0);
+    for tz in [
+        "UTC",
+        "GMT",
+        "Etc/GMT+3",
+        "Etc/GMT0",
+        "America/Port-au-Prince",
+        "Brazil/East",
+    ] {
+        assert_eq!(declared(tz).ok()["accepted"], true, "{tz}");
+    }
+}
