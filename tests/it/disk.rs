@@ -204,7 +204,7 @@ fn free(server: &Server, round: u64, held: &Held) {
 }
 
 /// Reads of every kind are answered, and nothing new of any kind is taken.
-fn reads_and_refuses(server: &Server, round: u64) {
+fn reads_and_refuses(server: &Server, round: u64, refusal: &str) {
     let reads = [
         ("/v1/suppressions", KEY),
         ("/v1/suppressions/salt", KEY),
@@ -236,7 +236,7 @@ fn reads_and_refuses(server: &Server, round: u64) {
     for (path, body) in new {
         let answer = server.post_once(path, KEY, &format!("new-{round}"), &body);
         let code = &answer.json()["code"];
-        assert_eq!((answer.status, code), (503, &json!("capacity")), "{path}");
+        assert_eq!((answer.status, code), (503, &json!(refusal)), "{path}");
     }
 }
 
@@ -271,7 +271,7 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
         assert_eq!(settle(&server, number).status, 200, "settle {number}");
     }
     free(&server, 0, &held[0]);
-    reads_and_refuses(&server, 0);
+    reads_and_refuses(&server, 0, "capacity");
     // Killed there, it starts there: the bound keeps room for it.
     server.kill();
     let server = disk.setup.start();
@@ -281,7 +281,7 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
         (status == 503 && answer["code"] == "capacity").then_some(())
     });
     free(&server, 1, &held[1]);
-    reads_and_refuses(&server, 1);
+    reads_and_refuses(&server, 1, "capacity");
     // Quite full, by what somebody else wrote: a start works once, and says what it gave up.
     server.kill();
     disk.leave(0);
@@ -291,9 +291,10 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
     // What that leaves is the last part, where only what is known is told.
     told_again(&server, &reserved);
     let (status, answer) = reserve(&server, 2_500, "none");
-    assert_eq!((status, &answer["code"]), (503, &json!("capacity")));
+    let code = json!("coordination_unavailable");
+    assert_eq!((status, &answer["code"]), (503, &code));
     assert_eq!(settle(&server, 20).status, 503);
-    reads_and_refuses(&server, 2);
+    reads_and_refuses(&server, 2, "coordination_unavailable");
     server.kill();
     disk.leave(0);
     let ended = disk.setup.start_refused();

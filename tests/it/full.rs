@@ -70,7 +70,7 @@ fn propose(server: &Server) -> (u16, Value) {
 fn names_the_disk((status, answer): (u16, Value)) {
     assert_eq!(
         (status, &answer["code"]),
-        (503, &json!("capacity")),
+        (503, &json!("coordination_unavailable")),
         "{answer}"
     );
     let detail = answer["detail"].as_str().expect("a sentence");

@@ -206,9 +206,9 @@ const NO_ROOM: &str = "the server's disk is full but for its last part, and noth
     more: nothing was recorded of this either. The operator has to make room on the disk; reads go \
     on, and so does everything once there is room, so send this again later";
 
-/// The disk has no room for a record.
+/// The disk has no room for a record: not `capacity`, after which settles and opt-outs go on.
 pub(crate) fn no_room(limits: &ApiLimits) -> Failure {
-    Failure::new(Code::Capacity, NO_ROOM).retry_after(limits.retry_after_s)
+    Failure::new(Code::CoordinationUnavailable, NO_ROOM).retry_after(limits.retry_after_s)
 }
 
 /// A command that was not decided.

@@ -34,8 +34,6 @@ pub(super) struct Operation {
     path: &'static str,
     about: String,
     public: bool,
-    /// It asks and changes nothing, by its method.
-    is_read: bool,
     /// What is said of each status of success.
     answers: BTreeMap<u16, Response>,
     /// The problems of each status.
@@ -62,7 +60,6 @@ impl Operation {
         let place = path.replace(|c: char| !c.is_ascii_alphanumeric(), "_");
         let id = format!("{name}{place}_{word}");
         Self {
-            is_read: word == "get" || word == "head",
             method,
             path,
             about: about.to_owned(),
@@ -73,12 +70,8 @@ impl Operation {
         }
     }
 
-    /// A route of coordination: a key with a scope, in a space with the feature, at a bounded rate. All
-    /// but reads may find no room on the disk for their record.
-    pub(super) fn coordinating(mut self) -> Self {
-        if !self.is_read {
-            self = self.problems(&[Code::Capacity]);
-        }
+    /// A route of coordination: a key with a scope, in a space with the feature, at a bounded rate.
+    pub(super) fn coordinating(self) -> Self {
         self.keyed_by_source().problems(&[
             Code::Forbidden,
             Code::NotFound,

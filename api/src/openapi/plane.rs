@@ -12,8 +12,7 @@ const DIFF: &str = "/v1/config/diffs/{diff_id}";
 
 pub(super) fn all(into: &mut Components) -> Vec<Operation> {
     let mut operations = reads(into);
-    let full = |operation: Operation| operation.problems(&[Code::Capacity]);
-    operations.extend(edits(into).into_iter().map(full));
+    operations.extend(edits(into));
     operations
         .into_iter()
         .map(|operation| {

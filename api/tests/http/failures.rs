@@ -260,7 +260,7 @@ fn where_nothing_can_be_recorded_the_disk_is_named() {
     let reserve = json!({"effect_key": "new", "kind": "delivery"});
     for refused in [node.post(EFFECTS, &reserve), node.post(CHECK, &check())] {
         assert_eq!(refused.header("retry-after"), Some("1"));
-        let problem = refused.problem(503, "capacity");
+        let problem = refused.problem(503, "coordination_unavailable");
         let detail = problem["detail"].as_str().expect("a sentence");
         assert!(detail.contains("make room on the disk"), "{detail}");
     }
@@ -280,7 +280,7 @@ fn where_nothing_can_be_recorded_the_disk_is_named() {
         let mut client = node.client();
         client.send("POST", BATCH, &headers, body.as_bytes())
     };
-    batch(json!([check(), check()])).problem(503, "capacity");
+    batch(json!([check(), check()])).problem(503, "coordination_unavailable");
     let mixed = batch(json!([check(), inbound()])).ok();
     let decisions = ["defer", "allow"];
     for (at, decision) in decisions.into_iter().enumerate() {
