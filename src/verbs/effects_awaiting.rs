@@ -70,7 +70,7 @@ pub(crate) struct Wanted {
 /// An effect.
 #[derive(Debug, Serialize, Deserialize)]
 struct Row {
-    short: String,
+    short_id: String,
     space: String,
     kind: String,
     source: String,
@@ -138,7 +138,7 @@ impl Args {
                 let (age, attempt) = (print::span(row.age_s), row.attempt.to_string());
                 let (kind, source) = (row.kind, row.source);
                 vec![
-                    row.short,
+                    row.short_id,
                     age,
                     kind,
                     source,
@@ -282,7 +282,7 @@ fn row(admin: &Admin, found: &Found, now: Timestamp) -> Row {
     let space = admin.directory().space(found.space);
     let known = space.as_deref();
     Row {
-        short: short(found.hash),
+        short_id: short(found.hash),
         space: known.map_or_else(String::new, |space| space.name.to_string()),
         kind: found.kind.name().to_owned(),
         source: known.map_or_else(String::new, |space| source_name(space, found.source)),

@@ -79,7 +79,7 @@ pub(crate) struct Wanted {
 /// What is answered.
 #[derive(Debug, Serialize, Deserialize)]
 struct Settled {
-    short: String,
+    short_id: String,
     state: String,
     attempt: u32,
 }
@@ -104,7 +104,7 @@ impl Args {
         let settled: Settled = print::done(&answer)?;
         say(&format!(
             "effect {}: attempt {} is {}",
-            settled.short, settled.attempt, settled.state
+            settled.short_id, settled.attempt, settled.state
         ));
         Ok(())
     }
@@ -132,7 +132,7 @@ pub(super) async fn serve(admin: &Admin, wanted: Wanted) -> Answered {
     let reply = admin.decide(&space, Body::SettleEffect(settle)).await?;
     if let Reply::Effect(reply) = &reply {
         return Ok(Answer::one(&Settled {
-            short: short(effect),
+            short_id: short(effect),
             state: reply.state.slug().to_owned(),
             attempt: reply.attempt,
         }));

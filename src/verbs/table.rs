@@ -1,7 +1,9 @@
-//! Tables of at most 80 columns.
+//! Tables: of at most 80 columns on a terminal, a line for each row elsewhere.
 //!
 //! Here: widths, and cells that go on below when they are wider than their column: nothing is cut
 //! off, so what was printed can be copied. The first column is broken last.
+
+use std::io::{IsTerminal, stdout};
 
 /// Columns of a terminal.
 const WIDTH: usize = 80;
@@ -12,11 +14,28 @@ const COLUMN_MIN: usize = 6;
 
 /// A table with a line of headings; `none` when there are no rows.
 pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
+    within(room(), headings, rows)
+}
+
+/// A text in lines of a terminal's width.
+pub(crate) fn paragraph(text: &str) -> String {
+    wrapped(text, room()).join("\n")
+}
+
+/// What a line may take: elsewhere than on a terminal, programs read lines and search for words.
+fn room() -> usize {
+    match stdout().is_terminal() {
+        true => WIDTH,
+        false => usize::MAX,
+    }
+}
+
+fn within(width: usize, headings: &[&str], rows: &[Vec<String>]) -> String {
     if rows.is_empty() {
         return "none".to_owned();
     }
     let headings: Vec<String> = headings.iter().map(|&text| text.to_owned()).collect();
-    let widths = widths(&headings, rows);
+    let widths = widths(width, &headings, rows);
     let mut text = String::new();
     for row in std::iter::once(&headings).chain(rows) {
         push_row(&mut text, row, &widths);
@@ -25,12 +44,7 @@ pub(crate) fn table(headings: &[&str], rows: &[Vec<String>]) -> String {
     text
 }
 
-/// A text in lines of a terminal's width.
-pub(crate) fn paragraph(text: &str) -> String {
-    wrapped(text, WIDTH).join("\n")
-}
-
-fn widths(headings: &[String], rows: &[Vec<String>]) -> Vec<usize> {
+fn widths(width: usize, headings: &[String], rows: &[Vec<String>]) -> Vec<usize> {
     let columns = headings.len();
     let (mut widths, mut words) = (vec![0; columns], vec![COLUMN_MIN; columns]);
     for row in rows.iter().map(Vec::as_slice).chain([headings]) {
@@ -40,7 +54,7 @@ fn widths(headings: &[String], rows: &[Vec<String>]) -> Vec<usize> {
             words[at] = words[at].max(word.unwrap_or_default());
         }
     }
-    let room = WIDTH.saturating_sub(GAP * columns.saturating_sub(1));
+    let room = width.saturating_sub(GAP * columns.saturating_sub(1));
     // Cells go on below between words; a word is broken only where that is not enough.
     if !narrowed(&mut widths, room, &words) {
         narrowed(&mut widths, room, &vec![COLUMN_MIN; columns]);
@@ -122,16 +136,20 @@ mod tests {
 
     #[test]
     fn columns_line_up() {
-        let text = table(&["a", "name"], &[row(&["1", "x"]), row(&["22", "y"])]);
+        let text = within(
+            WIDTH,
+            &["a", "name"],
+            &[row(&["1", "x"]), row(&["22", "y"])],
+        );
         assert_eq!(text, "a   name\n1   x\n22  y");
-        assert_eq!(table(&["a"], &[]), "none");
+        assert_eq!(within(WIDTH, &["a"], &[]), "none");
     }
 
     #[test]
     fn a_wide_table_keeps_within_80_columns_and_loses_nothing() {
         let long = "é".repeat(70);
         let words = "some words that are many and go on and on for a while";
-        let text = table(&["one", "two"], &[row(&[&long, words])]);
+        let text = within(WIDTH, &["one", "two"], &[row(&[&long, words])]);
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH));
         assert_eq!(text.chars().filter(|&one| one == 'é').count(), 70);
         assert!(words.split(' ').all(|word| text.contains(word)));
@@ -149,7 +167,8 @@ mod tests {
             "lease over",
             "a long name",
         ];
-        let text = table(
+        let text = within(
+            WIDTH,
             &[
                 "short id", "age", "kind", "source", "attempt", "because", "space",
             ],
@@ -168,7 +187,7 @@ mod tests {
         let why = "the second edit, which both roles agreed to after a long talk";
         let cells = ["coordination", "12", stamp, "operator", "-", why];
         let headings = ["document", "version", "since", "by", "agreed", "why"];
-        let text = table(&headings, &[row(&cells)]);
+        let text = within(WIDTH, &headings, &[row(&cells)]);
         assert!(text.lines().all(|line| length(line) <= WIDTH), "{text}");
         let words = cells.iter().flat_map(|cell| cell.split(' '));
         for word in words.chain(headings) {
@@ -176,15 +195,28 @@ mod tests {
         }
         // There is no room for both: one of them is broken.
         let long = ["a".repeat(50), "b".repeat(50)];
-        let text = table(&["one", "two"], &[long.to_vec()]);
+        let text = within(WIDTH, &["one", "two"], &[long.to_vec()]);
         assert!(text.lines().all(|line| length(line) <= WIDTH), "{text}");
         assert!(text.contains(&long[0]), "what names the row: {text}");
         let long = format!("{} {}", "x".repeat(70), "y".repeat(70));
-        assert_eq!(paragraph(&long), long.replace(' ', "\n"));
+        assert_eq!(wrapped(&long, WIDTH).join("\n"), long.replace(' ', "\n"));
+    }
+
+    #[test]
+    fn without_a_terminal_each_row_is_a_line() {
+        let long = "features: coordination ".repeat(9);
+        let rows = [row(&["1", long.trim_end(), "x"]), row(&["2", "y", "z"])];
+        let text = within(usize::MAX, &["id", "what", "more"], &rows);
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(
+            text.lines()
+                .nth(1)
+                .is_some_and(|line| line.contains(long.trim_end()))
+        );
     }
 
     #[test]
     fn nothing_moves_the_cursor() {
-        assert_eq!(table(&["a"], &[row(&["x\u{1b}[2J"])]), "a\nx [2J");
+        assert_eq!(within(WIDTH, &["a"], &[row(&["x\u{1b}[2J"])]), "a\nx [2J");
     }
 }

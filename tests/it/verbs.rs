@@ -106,8 +106,9 @@ fn a_key_is_made_used_listed_and_revoked() {
     let (key, id) = (text(&made, "key"), text(&made, "key_id"));
     assert_eq!(server.get(ME, key).status, 200);
     let listed = verb(&setup, &["keys", "list"]).done();
-    assert!(listed.contains(id), "{listed}");
-    assert!(listed.lines().all(|line| line.chars().count() <= 80));
+    let row = listed.lines().find(|line| line.starts_with(id));
+    let row = row.expect("a row of its own");
+    assert!(row.ends_with("live"), "in a pipe a row is a line: {listed}");
     let words = ["keys", "revoke", id];
     assert!(verb(&setup, &words).done().contains("is revoked"));
     assert_eq!(server.get(ME, key).status, 401);
@@ -173,10 +174,6 @@ fn rules_change_without_a_restart_and_stay() {
     let told = verb(&setup, &dry).done();
     assert!(told.contains("version 2 would be"), "{told}");
     assert!(told.contains("left out"), "a note: {told}");
-    assert!(
-        told.lines().all(|line| line.chars().count() <= 80),
-        "{told}"
-    );
     assert_eq!(decision(&server), 422, "it was said only");
     let said = verb(&setup, &words).done();
     let history = verb(&setup, &["spaces", "history", "default"]).done();
@@ -276,11 +273,7 @@ fn a_space_made_at_run_time_decides_at_once_and_after_a_kill() {
     let made = facts(&setup, &words);
     let space = text(&made, "id");
     assert!(verb(&setup, &words).line(13).contains("exists"));
-    let third = verb(&setup, &["spaces", "create", "third"]).done();
-    assert!(
-        third.lines().all(|line| line.chars().count() <= 80),
-        "{third}"
-    );
+    verb(&setup, &["spaces", "create", "third"]).done();
     let words = [
         "keys",
         "create",
