@@ -255,6 +255,6 @@ where
 async fn not_found() -> Result<HttpResponse, Failure> {
     Err(Failure::new(
         Code::NotFound,
-        "there is no such route; check the path",
+        "there is no such route; check the path. `/openapi.json` has all routes",
     ))
 }

@@ -258,8 +258,8 @@ fn load_gateways(named: Option<Named<GatewayDocument>>, vault: &Vault) -> Loaded
             // Only a name may be said again: what else it is was sent.
             let reference = name(&field, reference)?;
             let rule = format!(
-                "the vault has no such key; set it with `vault set --space SPACE {r}`, or give it to \
-                 `spaces create` with `--vault {r}=FILE`",
+                "the vault has no such key; set it with `interlock vault set --space SPACE {r}`, its value on \
+                 standard input, or give it to `spaces create` with `--vault {r}=FILE`",
                 r = &*reference
             );
             return Err(refuse(field, rule));

@@ -239,8 +239,8 @@ const REFUSED: [(&str, &str, &str); 37] = [
     (
         r#""vault:wa_gateway""#,
         r#""vault:other""#,
-        "gateways.wa_gateway.key_ref: the vault has no such key; set it with `vault set --space SPACE \
-         other`, or give it to `spaces create` with `--vault other=FILE`",
+        "gateways.wa_gateway.key_ref: the vault has no such key; set it with `interlock vault set --space \
+         SPACE other`, its value on standard input, or give it to `spaces create` with `--vault other=FILE`",
     ),
     (
         r#""vault:wa_gateway""#,
