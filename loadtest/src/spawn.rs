@@ -155,7 +155,9 @@ impl Spawned {
         let line = output.and_then(|output| ready_line(output, &mut running.0));
         let took = begun.elapsed();
         let Some(line) = line else {
-            return Err(format!("the server did not become ready\n{}", tail(&log)));
+            let said = tail(&log);
+            let hint = hint(&said, &wanted.settings);
+            return Err(format!("the server did not become ready{hint}\n{said}"));
         };
         let (url, ready) = line.split_once(' ').unwrap_or((&line, ""));
         Ok(Self {
@@ -218,6 +220,14 @@ impl Spawned {
             "the server did not stop within {STOP_WAIT:?}\n{}",
             tail(&log)
         ))
+    }
+}
+
+/// Where to look when the server refused the file that is made of `--set`: the user knows of no file.
+fn hint(said: &str, settings: &[String]) -> &'static str {
+    match !settings.is_empty() && said.contains("config config.toml:") {
+        true => ": it refuses a setting of `--set`; `interlock config` lists the names",
+        false => "",
     }
 }
 
@@ -323,6 +333,11 @@ mod tests {
         assert!(error.contains("exit status: 3\nbroken"), "{error}");
         let never = start(home, "echo no >&2; exit 1").expect_err("never ready");
         assert!(never.ends_with("did not become ready\nno"), "{never}");
+        let refused = "interlock: config config.toml: line 2: unknown setting";
+        let never = start(home, &format!("echo '{refused}' >&2; exit 3")).expect_err("never ready");
+        for part in ["of `--set`", "`interlock config`", refused] {
+            assert!(never.contains(part), "{part}: {never}");
+        }
     }
 
     #[test]

@@ -121,7 +121,7 @@ pub(crate) fn run(options: &Options) -> Outcome {
     for round in 1..=options.runs {
         for &shards in &options.shards {
             for (index, scenario) in SCENARIOS.iter().enumerate() {
-                eprintln!("figures: round {round}, {shards} shards, {}", scenario.0);
+                eprintln!("figures: round {round}, --shards {shards}, {}", scenario.0);
                 let run = measure(&binary, &harness, shards, *scenario, options)?;
                 eprintln!(
                     "   {:.0} checks/s, p99 {:.2} ms",

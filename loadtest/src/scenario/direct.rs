@@ -383,9 +383,9 @@ fn report(asked: &Asked, name: &str, measured: Measured, folder: &Path) -> Run {
         connections: asked.length.connections.unwrap_or(USUAL_CONNECTIONS),
         batch: f64::from(asked.batch),
         about: format!(
-            "{}, {} shards, no HTTP, {:.0} bytes written each, {:.1} MB on disk",
+            "{}, {}, no HTTP, {:.0} bytes written each, {:.1} MB on disk",
             asked.about.words(),
-            asked.shards,
+            super::shards::named(asked.shards),
             each(written_bytes as f64),
             process::disk_bytes(folder) as f64 / 1e6
         ),

@@ -36,10 +36,10 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
         return Err("shards starts servers of its own: give --spawn".to_owned());
     }
     for shards in &asked.list {
-        progress::say(&format!("a server of {shards} shards"));
+        let name = named(*shards);
+        progress::say(&format!("a server of {name}"));
         let target = Target::spawn(&asked.at, Some(*shards), Space::Load)?;
         document.meet(&target);
-        let name = format!("{shards} shards");
         let run = batch::saturate(&name, &target, &asked.about, &asked.length)?;
         document.shards.extend(step(*shards, &run));
         document.runs.push(run);
@@ -51,6 +51,12 @@ pub(crate) fn run(asked: &Asked, document: &mut Document) -> Result<(), String> 
             .extend(recommendation(&document.shards, document.machine.cores));
     }
     Ok(())
+}
+
+/// A number of shards in words.
+pub(super) fn named(shards: u32) -> String {
+    let noun = if shards == 1 { "shard" } else { "shards" };
+    format!("{shards} {noun}")
 }
 
 /// The step of a run; none when an answer was wrong.
@@ -76,10 +82,10 @@ fn recommendation(steps: &[ShardStep], cores: usize) -> Vec<String> {
         return Vec::new();
     };
     let shards = take.shards;
-    let noun = if shards == 1 { "shard" } else { "shards" };
     let mut words = vec![format!(
-        "Take {shards} {noun} on a machine like this ({cores} cores, the generator on them): \
+        "Take {} on a machine like this ({cores} cores, the generator on them): \
          {:.0} checks/s with a p99 of {:.1} ms. No other number measured gives over {:.0} % more.",
+        named(shards),
         take.per_second,
         take.p99_ms,
         (1.0 / AS_GOOD - 1.0) * 100.0
@@ -105,8 +111,9 @@ fn recommendation(steps: &[ShardStep], cores: usize) -> Vec<String> {
         .filter(|step| step.shards > shards && step.p99_ms > 2.0 * take.p99_ms);
     words.extend(slow.map(|step| {
         format!(
-            "{} shards more than double the p99, to {:.1} ms.",
-            step.shards, step.p99_ms
+            "{} more than double the p99, to {:.1} ms.",
+            named(step.shards),
+            step.p99_ms
         )
     }));
     words
@@ -151,5 +158,6 @@ mod tests {
         let words = recommendation(&[step(1, 500.0, 0.4, 5.0)], 2);
         assert!(words[1].contains("something else limits"));
         assert!(recommendation(&[], 2).is_empty());
+        assert_eq!([1, 2].map(named), ["1 shard", "2 shards"]);
     }
 }
