@@ -12,6 +12,8 @@ use serde_json::{Value, json};
 
 use crate::harness::{Server, Setup, until};
 
+/// What nothing can be recorded is told as.
+const UNAVAILABLE: &str = "coordination_unavailable";
 const SEED: &str = include_str!("../conformance/space.json");
 const KEY: &str = "nia_sk_test_br1_conformance_a_agentssecret0001";
 /// With the roles `analysis`, `security` and `integration`.
@@ -291,10 +293,9 @@ fn a_full_disk_refuses_before_it_writes_and_loses_nothing() {
     // What that leaves is the last part, where only what is known is told.
     told_again(&server, &reserved);
     let (status, answer) = reserve(&server, 2_500, "none");
-    let code = json!("coordination_unavailable");
-    assert_eq!((status, &answer["code"]), (503, &code));
+    assert_eq!((status, &answer["code"]), (503, &json!(UNAVAILABLE)));
     assert_eq!(settle(&server, 20).status, 503);
-    reads_and_refuses(&server, 2, "coordination_unavailable");
+    reads_and_refuses(&server, 2, UNAVAILABLE);
     server.kill();
     disk.leave(0);
     let ended = disk.setup.start_refused();

@@ -355,7 +355,7 @@ fn a_keyed_batch_whose_first_check_is_not_decided_decides_nothing() {
                 assert_eq!(result["reasons"], json!(["unavailable"]), "{mode:?}");
             }
         } else {
-            first.problem(503, "capacity");
+            first.problem(503, "coordination_unavailable");
         }
         let state = |effect| node.check(&one(effect))["effect"]["state"].clone();
         assert_eq!(state(&effects[1]), "none", "{mode:?} reserved nothing");
