@@ -84,6 +84,18 @@ fn days(server: &Server, name: &str) -> f64 {
     metric(&server.client(), name, "")
 }
 
+/// Who watches the disk learns of history while it grows, not at the next look for days that are to go.
+#[test]
+fn the_bytes_of_history_are_told_while_it_grows() {
+    let server = setup().start();
+    let one = check("+5511933330003");
+    assert_eq!(server.post(CHECK, KEY, &one).status, 200);
+    until("history to be written and told", || {
+        let told = |name| days(&server, name) >= 1.0;
+        (told("interlock_history_days") && told("interlock_history_bytes")).then_some(())
+    });
+}
+
 #[test]
 fn a_legal_hold_keeps_the_days_of_history_until_its_release() {
     let server = setup().start();

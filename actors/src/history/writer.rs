@@ -34,6 +34,8 @@ const LOOK: Duration = Duration::from_secs(1);
 /// A rest between two syncs, in times of what the last took, and at most.
 const RESTS: u32 = 3;
 const REST_MAX: Duration = Duration::from_millis(20);
+/// Time between two looks at how much of the disk history has.
+const SIZE_EVERY: Duration = Duration::from_secs(5);
 /// Time between two looks for days that are to go, in nanoseconds.
 const PURGE_EVERY_NS: u64 = 3_600 * 1_000_000_000;
 
@@ -111,7 +113,7 @@ impl<M: Machine> Writer<M> {
         let mut projector = Projector::new(durable.unwrap_or_default());
         self.catch_up(&mut projector).map_err(unread)?;
         self.write(&mut projector).map_err(unwritten)?;
-        let (mut wrote, mut looked, mut purged) = (self.clock.mono(), None, None);
+        let (mut wrote, mut looked, mut sized, mut purged) = (self.clock.mono(), None, None, None);
         let mut held = false;
         loop {
             let patience = match projector.is_behind() {
@@ -138,9 +140,15 @@ impl<M: Machine> Writer<M> {
                 held |= self.is_held();
             }
             // Before recovery has judged the clock, today may be any day.
-            if self.readiness.all() && self.is_time(&mut purged, u128::from(PURGE_EVERY_NS)) {
+            if !self.readiness.all() {
+                continue;
+            }
+            if self.is_time(&mut purged, u128::from(PURGE_EVERY_NS)) {
                 self.purge(held).map_err(unwritten)?;
                 held = self.is_held();
+            }
+            if self.is_time(&mut sized, SIZE_EVERY.as_nanos()) {
+                self.tell_size().map_err(unwritten)?;
             }
         }
     }
@@ -204,6 +212,11 @@ impl<M: Machine> Writer<M> {
             }
             self.metrics.removed(gone.len());
         }
+        self.tell_size()
+    }
+
+    fn tell_size(&self) -> Result<(), LogError> {
+        let first = first_kept(self.clock.now(), self.options.keep_days);
         self.metrics.kept(&self.log.history_size()?, first);
         Ok(())
     }
