@@ -173,9 +173,24 @@ impl Server {
         self.signal(Signal::KILL);
     }
 
-    /// SIGSTOP: it hears nothing until [`Self::signal_continue`].
+    /// SIGSTOP, after which it hears nothing until [`Self::signal_continue`]. Waits until every thread
+    /// stands: one that runs when the signal is sent goes on for a moment, in
+    /// which it may hear another client.
     pub(crate) fn signal_stop(&self) {
         self.signal(Signal::STOP);
+        until("every thread of the server to stand", || {
+            self.stands().then_some(())
+        });
+    }
+
+    fn stands(&self) -> bool {
+        let threads = std::fs::read_dir(format!("/proc/{}/task", self.pid()));
+        threads.expect("its threads").flatten().all(|thread| {
+            let stat = std::fs::read_to_string(thread.path().join("stat")).unwrap_or_default();
+            // The name before the state may hold anything but ends with the last parenthesis.
+            stat.rsplit_once(") ")
+                .is_some_and(|(_, state)| state.starts_with('T'))
+        })
     }
 
     /// SIGCONT.
