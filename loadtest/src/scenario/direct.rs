@@ -385,7 +385,7 @@ fn report(asked: &Asked, name: &str, measured: Measured, folder: &Path) -> Run {
         about: format!(
             "{}, {}, no HTTP, {:.0} bytes written each, {:.1} MB on disk",
             asked.about.words(),
-            super::shards::named(asked.shards),
+            super::shards::named(asked.shards.into()),
             each(written_bytes as f64),
             process::disk_bytes(folder) as f64 / 1e6
         ),
