@@ -157,7 +157,7 @@ pub(super) const ALL: [Target; 15] = [
         id: "T8",
         what: "20 minutes at half of T1, 2 million entities live at a time and are purged",
         target: "disk 4 times the live state, memory within 5 %, p99 of single checks doubled",
-        words: "steady --spawn --seconds 1200",
+        words: "steady --spawn --seconds 1200 --set snapshots.journal_bytes_soft=134217728",
         quick: "steady --spawn --seconds 4 --rate 4000 --quiet-rate 200 --live 8000 \
                 --set journal.journal_bytes_max=4194304 --set snapshots.interval_ms=500",
         takes: (0.0, 1310.0),
