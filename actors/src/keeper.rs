@@ -11,10 +11,10 @@
 //!
 //! Two lengths count. From half of the soft bound on commits pay, and at the soft bound they pay most. It
 //! is what is live, but no less than a setting: to write the live state anew costs the same however long
-//! the journal is, so a small one is worth it early and a large one late, and the disk and the next start
-//! never bear much more than a few times what is live. From a quarter of the hard bound commits pay too,
-//! and at half of it slices are written as fast as they can be: intake, which stops at the bound, hardly
-//! ever meets it.
+//! the journal is, so a small one is worth it early and a large one late. Where a node is so busy that
+//! what commits pay is not enough, the journal goes on to grow: from a quarter of the hard bound commits
+//! pay too, and at half of it slices are written as fast as they can be: intake, which stops at the bound,
+//! hardly ever meets it.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;

@@ -1,8 +1,8 @@
 //! Recovery on its own threads, beside a server that already listens.
 //!
 //! Here: threads read the log, each for its share of the partitions, then the clock is judged, then
-//! partitions are adopted and announced. Not here: reading (`recovery`). File calls are allowed here and nowhere
-//! else outside the committer: these are plain threads, not Arbiters.
+//! partitions are adopted and announced. Not here: reading (`recovery`). File calls are allowed here
+//! and nowhere else outside the committer: these are plain threads, not Arbiters.
 
 use std::sync::Arc;
 use std::sync::atomic::Ordering;

@@ -55,19 +55,26 @@ fn slice(snapshot: u64, index: u32) -> Commit {
     }
 }
 
+/// A journal of so many bytes.
+const fn journal(bytes: u64) -> JournalSize {
+    JournalSize { commits: 1, bytes }
+}
+
+/// Begins a snapshot; its name and position.
+fn begun(keeper: &mut Keeper, journal: JournalSize) -> (u64, Sequence) {
+    match keeper.poll(Monotonic(0), journal) {
+        Some(Order::Begin {
+            snapshot, position, ..
+        }) => (snapshot, position),
+        other => panic!("no partition is to be covered: {other:?}"),
+    }
+}
+
 #[test]
 fn a_short_journal_is_snapshotted_at_the_pace() {
-    let short = JournalSize {
-        commits: 1,
-        bytes: 200,
-    };
+    let short = journal(200);
     let mut keeper = keeper();
-    let Some(Order::Begin {
-        snapshot, position, ..
-    }) = keeper.poll(Monotonic(0), short)
-    else {
-        panic!("a partition is not covered");
-    };
+    let (snapshot, position) = begun(&mut keeper, short);
     assert_eq!(position, Sequence(1));
     assert_eq!(
         keeper.poll(Monotonic(0), short),
@@ -87,10 +94,7 @@ fn a_short_journal_is_snapshotted_at_the_pace() {
 
 #[test]
 fn a_long_journal_is_snapshotted_as_fast_as_it_goes() {
-    let long = JournalSize {
-        commits: 1,
-        bytes: 500,
-    };
+    let long = journal(500);
     let mut keeper = keeper();
     assert!(matches!(
         keeper.poll(Monotonic(0), long),
@@ -113,12 +117,9 @@ fn records(bytes: usize) -> Commit {
 fn records_pay_for_slices_the_more_the_longer_the_journal_is() {
     let slice_bytes = usize::try_from(SLICE_BYTES).expect("a small number");
     for (bytes, pay) in [(275, 6), (375, 1), (450, 1)] {
-        let journal = JournalSize { commits: 1, bytes };
+        let journal = journal(bytes);
         let mut keeper = keeper();
-        let begun = keeper.poll(Monotonic(0), journal);
-        let Some(Order::Begin { snapshot, .. }) = begun else {
-            panic!("a partition is not covered");
-        };
+        let (snapshot, _) = begun(&mut keeper, journal);
         keeper.committed(&slice(snapshot, 0), Monotonic(0));
         let early = keeper.poll(Monotonic(0), journal);
         assert_eq!(early, None, "{bytes} bytes, nothing paid");
@@ -136,10 +137,7 @@ fn records_pay_for_slices_the_more_the_longer_the_journal_is() {
 /// However much is committed at once pays for a bounded number of slices.
 #[test]
 fn what_is_paid_in_advance_is_bounded() {
-    let journal = JournalSize {
-        commits: 1,
-        bytes: 499,
-    };
+    let journal = journal(499);
     let mut keeper = keeper();
     assert!(keeper.poll(Monotonic(0), journal).is_some());
     keeper.committed(&records(100 << 20), Monotonic(0));
@@ -155,7 +153,6 @@ fn the_soft_bound_is_what_is_live() {
         journal_bytes_max: 100_000,
         ..OPTIONS
     };
-    let journal = |bytes| JournalSize { commits: 1, bytes };
     let mut keeper = Keeper::new(options, Coverage::default(), 1);
     keeper.committed(&append(1, 3), Monotonic(0));
     let rises = |keeper: &Keeper, (from, to): (u64, u64)| {
@@ -164,10 +161,7 @@ fn the_soft_bound_is_what_is_live() {
         assert!((1..URGENT).contains(&urgency(u64::midpoint(from, to))));
     };
     rises(&keeper, (100, 200));
-    let begun = keeper.poll(Monotonic(0), journal(200));
-    let Some(Order::Begin { snapshot, .. }) = begun else {
-        panic!("a partition is not covered");
-    };
+    let (snapshot, _) = begun(&mut keeper, journal(200));
     keeper.committed(&slice(snapshot, 0), Monotonic(0));
     let mut whole = slice(snapshot, 1);
     whole.seals.push(seal(3, snapshot, 2));
@@ -180,16 +174,10 @@ fn the_soft_bound_is_what_is_live() {
 /// Also a round of many small partitions keeps the pace.
 #[test]
 fn the_next_partition_begins_when_the_last_is_paid_for() {
-    let short = JournalSize {
-        commits: 1,
-        bytes: 200,
-    };
+    let short = journal(200);
     let mut keeper = keeper();
     keeper.committed(&append(2, 4), Monotonic(0));
-    let begun = keeper.poll(Monotonic(0), short);
-    let Some(Order::Begin { snapshot, .. }) = begun else {
-        panic!("two partitions are not covered");
-    };
+    let (snapshot, _) = begun(&mut keeper, short);
     let mut whole = slice(snapshot, 0);
     whole.seals.push(seal(3, snapshot, 1));
     keeper.committed(&whole, Monotonic(0));

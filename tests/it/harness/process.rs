@@ -174,8 +174,7 @@ impl Server {
     }
 
     /// SIGSTOP, after which it hears nothing until [`Self::signal_continue`]. Waits until every thread
-    /// stands: one that runs when the signal is sent goes on for a moment, in
-    /// which it may hear another client.
+    /// stands: one that runs when the signal is sent goes on for a moment, and may hear another client.
     pub(crate) fn signal_stop(&self) {
         self.signal(Signal::STOP);
         until("every thread of the server to stand", || {
