@@ -12,7 +12,7 @@ section! {
         bytes_per_s: u64 = integer(10_485_760, 1_048_576, 1_073_741_824),
         /// Soft bound of the journal, in bytes, while less is live; else it is what is live. What the
         /// disk holds and a start reads stays near it while load allows.
-        journal_bytes_soft: u64 = integer(536_870_912, 1_048_576, 1_099_511_627_776),
+        journal_bytes_soft: u64 = integer(335_544_320, 1_048_576, 1_099_511_627_776),
         /// Customers, objects and effects that one turn encodes for a snapshot.
         slice_entities_max: u64 = integer(500, 1, 10_000),
     }

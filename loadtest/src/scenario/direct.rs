@@ -164,7 +164,7 @@ fn options(asked: &Asked) -> NodeOptions {
         keeper: KeeperOptions {
             snapshot_interval_ms: 300_000,
             snapshot_bytes_per_s: 10 << 20,
-            journal_bytes_soft: 512 << 20,
+            journal_bytes_soft: 320 << 20,
             journal_bytes_max: 2 << 30,
         },
         history: HistoryOptions {
